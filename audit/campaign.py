@@ -1,0 +1,179 @@
+"""One sampler over all selected cases: which chunk comes next, until every case is decided.
+
+Between two looks every undecided case first shares mixed calls with the others of its vocabulary
+size, then has calls of its own; cases that see the commonest fault best come first, so that a
+time limit costs the least.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from audit.dependence import FROZEN
+from audit.errors import SamplerError
+from audit.harness.collect import Bench, Collected, is_frozen
+from audit.harness.deck import deck_of
+from audit.harness.schedule import Chunk, automatic_batch_size, chunks
+from audit.harness.store import RunDirectory
+from audit.monitor import Monitor
+from audit.prepare import HEADLINE_FAULT
+from audit.samplers.interface import LoadedSampler
+from audit.statistics.e_process import log_mean
+from audit.verdict import Budget
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an audit is; trials over all cases. phase is "audit" or "control"."""
+
+    done_trials: int
+    planned_trials: int
+    case_id: str
+    log_e: float
+    log_threshold: float
+    phase: str
+
+
+@dataclass(eq=False)
+class Campaign:
+    """Monitors of all cases before one sampler.
+
+    errors: what went wrong, by case id ("" for calls that mixed cases). together: the sentence
+    of a failure that only all cases together prove.
+    """
+
+    sampler: LoadedSampler
+    monitors: Sequence[Monitor]
+    looks: Sequence[int]
+    seed: int
+    dtype: torch.dtype
+    device: torch.device
+    batch_size: int | None
+    store: RunDirectory
+    phase: str
+    deadline: float | None = None
+    progress: Callable[[Progress], None] | None = None
+    errors: dict[str, SamplerError] = field(default_factory=dict)
+    together: str = ""
+    interrupted: bool = False
+    _benches: dict[tuple[str, ...], Bench] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Makes chunks until every case is decided, time is up or the user interrupts."""
+        try:
+            if self._frozen():
+                for monitor in self.monitors:
+                    monitor.dependent = FROZEN
+            for look in range(1, len(self.looks) + 1):
+                self._look(look)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _look(self, look: int) -> None:
+        parts = [chunk for chunk in chunks(self.looks) if chunk.look == look]
+        for chunk in parts:
+            if chunk.mixed:
+                for group in self._groups():
+                    self._collect(chunk, group, ends_look=chunk is parts[-1])
+        for monitor in self._by_power():
+            for chunk in parts:
+                if not chunk.mixed and self._wanted(monitor):
+                    self._collect(chunk, [monitor], ends_look=chunk is parts[-1])
+        self._judge_together()
+
+    def _wanted(self, monitor: Monitor) -> bool:
+        late = self.deadline is not None and time.monotonic() > self.deadline
+        return not late and not monitor.done() and monitor.setup.case.id not in self.errors
+
+    def _by_power(self) -> list[Monitor]:
+        """Returns the monitors, those that see the commonest fault best first."""
+        return sorted(
+            self.monitors, key=lambda m: -m.setup.fault_distances.get(HEADLINE_FAULT, 0.0)
+        )
+
+    def _groups(self) -> Iterator[list[Monitor]]:
+        """Yields the undecided monitors whose rows may share a call."""
+        groups: dict[tuple[int, int], list[Monitor]] = {}
+        for monitor in self._by_power():
+            if self._wanted(monitor):
+                case = monitor.setup.case
+                gamma = 0 if self.sampler.facts.ragged else case.num_speculative_tokens
+                groups.setdefault((case.vocab_size, gamma), []).append(monitor)
+        yield from groups.values()
+
+    def _collect(self, chunk: Chunk, monitors: list[Monitor], *, ends_look: bool) -> None:
+        last = ends_look and chunk.look == len(self.looks)
+        try:
+            collected = self._chunk(chunk, monitors)
+        except SamplerError as error:
+            where = monitors[0].setup.case.id if len(monitors) == 1 else ""
+            self.errors.setdefault(where, error)
+            return
+        for monitor, part in zip(monitors, collected, strict=True):
+            monitor.update(chunk, part, ends_look=ends_look, last=last)
+        self._report(monitors[0])
+
+    def _chunk(self, chunk: Chunk, monitors: list[Monitor]) -> list[Collected]:
+        """Returns a chunk from the run directory, or makes it and keeps it there."""
+        bench = self._bench(monitors)
+        hashes = "".join(case.hash for case in bench.deck.cases)
+        digest = hashlib.sha256(hashes.encode()).hexdigest()[:16]
+        name = f"{self.phase}-{chunk.look:02d}-{chunk.part}-{digest}"
+        collected = self.store.load(name)
+        if collected is None:
+            collected = bench.collect(chunk)
+            self.store.save(name, collected)
+        return collected
+
+    def _bench(self, monitors: list[Monitor]) -> Bench:
+        key = tuple(monitor.setup.case.id for monitor in monitors)
+        if key not in self._benches:
+            nulls = [monitor.setup.null for monitor in monitors]
+            deck = deck_of(nulls, dtype=self.dtype, device=self.device)
+            views = tuple(monitor.setup.views for monitor in monitors)
+            size = self._rows_a_call(deck.vocab_size, deck.gamma)
+            self._benches[key] = Bench(self.sampler, deck, views, self.seed, size)
+        return self._benches[key]
+
+    def _rows_a_call(self, vocab_size: int, gamma: int) -> int:
+        facts = self.sampler.facts
+        if not facts.independent_rows:
+            return 1
+        wanted = self.batch_size or automatic_batch_size(vocab_size, gamma)
+        return min(wanted, facts.max_batch or wanted)
+
+    def _frozen(self) -> bool:
+        monitor = self._by_power()[0]
+        try:
+            return is_frozen(self._bench([monitor]))
+        except SamplerError as error:
+            self.errors[monitor.setup.case.id] = error
+            return False
+
+    def _judge_together(self) -> None:
+        if self.together or any(m.dependent for m in self.monitors):
+            return
+        log_es = [monitor.preservation.log_e for monitor in self.monitors]
+        budget = self.monitors[0].budget
+        bar = budget.log_threshold(Budget.PRESERVATION * budget.cases)
+        if log_mean(log_es) >= bar and not any(m.failures for m in self.monitors):
+            self.together = "all cases taken together prove that the law is not the target's"
+
+    def _report(self, monitor: Monitor) -> None:
+        if self.progress is None:
+            return
+        self.progress(
+            Progress(
+                done_trials=sum(m.trials for m in self.monitors),
+                planned_trials=self.looks[-1] * len(self.monitors),
+                case_id=monitor.setup.case.id,
+                log_e=monitor.preservation.log_e,
+                log_threshold=monitor.budget.log_threshold(Budget.PRESERVATION),
+                phase=self.phase,
+            )
+        )

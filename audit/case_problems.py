@@ -1,0 +1,120 @@
+"""What is wrong with a case file, in sentences, all of it before any of it is raised.
+
+Every sentence names the file, the table, the key or the row, the value, the bound and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from audit.case_schema import Sizes, Table
+from audit.case_values import shown
+from audit.errors import CaseError
+
+MAX_PROBLEMS = 100  # of a file that are spelt out
+MAX_KEYS = 100  # of a table, besides rows; no table has nearly as many
+_BOUNDS = {"ge": "at least", "le": "at most", "lt": "below"}
+_KINDS = {
+    "int_type": "an integer without quotes",
+    "string_type": "a string in quotes",
+    "model_type": "a table",
+}
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+Checked = TypeVar("Checked")
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """Returns the advice on an unknown word: the nearest known one, else all of them.
+
+    >>> hint("vocab", ["id", "vocab_size"]), hint("x", ["id", "vocab_size"])
+    ('did you mean "vocab_size"?', 'known are id, vocab_size.')
+    """
+    names = list(known)
+    near = get_close_matches(word[:100], names, n=1, cutoff=0.5)
+    return f'did you mean "{near[0]}"?' if near else f"known are {', '.join(names)}."
+
+
+class Problems:
+    """The problems of one file, collected one by one."""
+
+    def __init__(self, file: str) -> None:
+        self.count = 0
+        self._file = file
+        self._spelt_out: list[str] = []
+
+    def add(self, place: str, what: str) -> None:
+        """Adds the sentence made of the file, the place in it and what is wrong there."""
+        self.count += 1
+        if self.count <= MAX_PROBLEMS:
+            self._spelt_out.append(f"{self._file}: {place} {what}")
+
+    def error(self) -> CaseError:
+        """Returns the error that lists them."""
+        if self.count <= MAX_PROBLEMS:
+            return CaseError(*self._spelt_out)
+        more = f"{self._file}: {self.count - MAX_PROBLEMS} more problems; correct these first."
+        return CaseError(*self._spelt_out, more)
+
+    def attempt(self, place: str, check: Callable[[], Checked]) -> Checked | None:
+        """Returns what `check` returns, or None after adding the ValueError that it raised."""
+        try:
+            return check()
+        except ValueError as error:
+            self.add(place, str(error))
+            return None
+
+    def table(
+        self,
+        model: type[AnyTable],
+        values: object,
+        *,
+        name: str = "",
+        also: Iterable[str] = (),
+        sizes: Sizes | None = None,
+    ) -> AnyTable | None:
+        """Returns the checked table, or None after adding what is wrong with it.
+
+        `also` names what may stand beside the model's own keys; `sizes` bound its values.
+        """
+        if isinstance(values, dict) and len(values) > MAX_KEYS:
+            self.add(
+                f"[{name}]" if name else "the top level",
+                f"has {len(values)} keys, above the bound of {MAX_KEYS}; remove the unknown ones.",
+            )
+            return None
+        try:
+            return model.model_validate(values, context=sizes)
+        except ValidationError as error:
+            known = [*model.model_fields, *also]
+            for detail in error.errors(include_url=False):
+                self.add(_key_place(name, detail["loc"]), _complaint(detail, known))
+            return None
+
+
+def _key_place(table: str, keys: tuple[int | str, ...]) -> str:
+    heading = [f"[{table}]"] if table else []
+    names = [shown(str(key)) for key in keys]
+    return " ".join(heading + [name[1:-1] if name[1:-1].isidentifier() else name for name in names])
+
+
+def _complaint(detail: Mapping[str, Any], known: Iterable[str]) -> str:
+    value, limits = shown(detail["input"]), detail.get("ctx", {})
+    match detail["type"]:
+        case "value_error":
+            return str(limits["error"])
+        case "missing":
+            return "is missing; add it."
+        case "extra_forbidden":
+            return f"is an unknown key; {hint(str(detail['loc'][-1]), known)}"
+        case "literal_error":
+            return f"is {value}, but must be {limits['expected']}; correct it."
+        case "greater_than_equal" | "less_than_equal" | "less_than":
+            bound = " and ".join(f"{_BOUNDS[name]} {limit}" for name, limit in limits.items())
+            return f"is {value}, but must be {bound}; correct it."
+        case kind:
+            return f"is {value}, but must be {_KINDS.get(kind, 'of another type')}; correct it."

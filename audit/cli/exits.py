@@ -1,0 +1,61 @@
+"""The one place where errors become exit codes.
+
+2 usage, 4 sampler, 70 a defect of draftproof, 130 interrupted; verdicts return their own.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+
+import click
+
+from audit import __version__
+from audit.errors import DraftproofError, UsageError
+from audit.verdict import INTERRUPTED
+
+
+def exit_code_of(action: Callable[[], object]) -> int:
+    """Returns the exit code of `action`: the integer it returns, or the one of its error."""
+    try:
+        result = action()
+    except click.ClickException as error:
+        error.show()
+        return UsageError.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted.")
+        return INTERRUPTED
+    except DraftproofError as error:
+        return _known(error)
+    except Exception as error:
+        return _internal(error)
+    return result if isinstance(result, int) else 0
+
+
+def _known(error: DraftproofError) -> int:
+    if error.exit_code == DraftproofError.exit_code:
+        return _internal(error)
+    for sentence in str(error).splitlines():
+        _say(sentence)
+    return error.exit_code
+
+
+def _internal(error: Exception) -> int:
+    summary = f"{type(error).__name__}: {error}".splitlines()[0]
+    _say(f"internal error ({summary}); please report it with the log {_log(error)}")
+    return DraftproofError.exit_code
+
+
+def _log(error: Exception) -> str:
+    lines = [f"draftproof {__version__}\n", f"{sys.argv}\n", *traceback.format_exception(error)]
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="draftproof-", suffix=".log", delete=False, encoding="utf-8"
+    ) as file:
+        file.writelines(lines)
+    return file.name
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"draftproof: {sentence}", err=True)

@@ -1,0 +1,114 @@
+"""What the counts of one case show: numbers and what they were compared with, no judgement.
+
+Every class here is a plain frozen value; the record stores them as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from audit.statistics.chi_square import ChiSquare
+from audit.statistics.impossible import ImpossibleEvents
+from audit.statistics.independence import Independence
+from audit.statistics.results import Result
+from audit.statistics.total_variation import TotalVariation
+
+
+@dataclass(frozen=True)
+class GateReading(Result):
+    """An anytime-valid test: natural log of the e-value now and at its highest, and the bar."""
+
+    log_e: float
+    log_e_max: float
+    log_threshold: float
+    leader: str = ""
+
+    @property
+    def crossed(self) -> bool:
+        """Whether the evidence ever reached the bar."""
+        return self.log_e_max >= self.log_threshold
+
+
+@dataclass(frozen=True)
+class ViewReading(Result):
+    """The classical statistics of one way to look at the completed blocks.
+
+    name: "tokens" (every block its own cell) or "ratio", "rank", "tail", "hash".
+    """
+
+    name: str
+    cells: int
+    cressie_read: ChiSquare
+    pearson: ChiSquare
+    total_variation: TotalVariation
+
+
+@dataclass(frozen=True)
+class Conformity(Result):
+    """Whether accept, recovered and bonus steps follow a declared rule (one of `declared`)."""
+
+    declared: tuple[str, ...]
+    gate: GateReading
+    impossible: ImpossibleEvents
+    traces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Acceptance(Result):
+    """First-position acceptance: observed (with a 99.9 % interval) and exact.
+
+    expected: by the declared rule, or None where none is declared. best: 1 - TV(target, draft).
+    A fixed-prefix figure; it says nothing about a model, a task or speed.
+    """
+
+    observed: float
+    low: float
+    high: float
+    best: float
+    expected: float | None = None
+    mean_emitted: float = 0.0
+    expected_emitted: float | None = None
+
+
+@dataclass(frozen=True)
+class Deviation(Result):
+    """The first token's law: target, observed counts, and what named faults would emit.
+
+    tokens: the ids shown (all, or the 20 most probable); probabilities run along `tokens`.
+    """
+
+    tokens: tuple[int, ...]
+    expected: tuple[float, ...]
+    observed: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    predictions: dict[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Evidence(Result):
+    """Everything probability evidence says about one case.
+
+    certified: the smallest epsilon that the bound supports (U), None where no look was made.
+    detectable: the smallest TV that this many trials could have seen (90 % power).
+    trials_needed: trials at which a correct sampler is expected to be certified.
+    blind: catalogued faults whose completed law lies within epsilon of the target here.
+    rules_observed: rules whose law fits what was seen ("unknown" where none does).
+    """
+
+    trials: int
+    looks: int
+    gate: GateReading
+    impossible: ImpossibleEvents
+    traces: tuple[str, ...]
+    views: tuple[ViewReading, ...]
+    independence: Independence
+    conformity: Conformity | None
+    acceptance: Acceptance
+    deviation: Deviation
+    rules_observed: tuple[str, ...]
+    certified: float | None
+    detectable: float | None
+    trials_needed: int | None
+    blind: tuple[str, ...]
+    null_distance: float

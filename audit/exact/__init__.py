@@ -1,0 +1,1 @@
+"""The exact engine: laws as rational numbers, rules, faults and their catalogue."""

@@ -1,0 +1,103 @@
+"""Exact laws of what a rule emits on a case.
+
+Completed means that every emitted block is extended to gamma + 1 tokens by the target's own rows;
+a rule is lossless on a case exactly if its completed law is the target's. Laws are kept per Case
+object: a case is frozen, so that a second call returns the same law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from audit.case import Case
+from audit.exact.catalogue import rule
+from audit.exact.chain import Branch
+from audit.exact.integers import total
+from audit.exact.law import Law
+from audit.exact.paths import Rounds, levels, refuse_beyond_limit, rounds_of
+from audit.exact.ratios import Ratios, whole
+
+Masses = Iterator[tuple[int, Ratios]]
+
+
+@lru_cache(maxsize=256)
+def block_law(case: Case, rule_id: str) -> Law:
+    """Returns the law of the emitted blocks, `()` for an undefined outcome.
+
+    Raises:
+        UsageError: the rule is unknown or the case is beyond CELL_LIMIT.
+    """
+    rounds, branches = branches_of(case, rule_id)
+    parts = ((branch.length, _emitted(rounds, branch)) for branch in branches)
+    return Law.of(parts, vocab_size=case.vocab_size)
+
+
+@lru_cache(maxsize=256)
+def completed_law(case: Case, rule_id: str) -> Law:
+    """Returns the law of the emitted blocks, each extended to gamma + 1 tokens by the target.
+
+    Undefined outcomes stay `()`. A block whose prefix has target probability 0 and no row in the
+    case has no continuation: its mass stays on the block itself.
+    """
+    law = block_law(case, rule_id)
+    over = np.array([law.denominator], dtype=object)
+    emitted = {length: Ratios(table, over) for length, table in law.tables.items() if length}
+    return Law.of(_extended(case, emitted), vocab_size=case.vocab_size)
+
+
+@lru_cache(maxsize=64)
+def target_law(case: Case) -> Law:
+    """Returns the target's law of gamma + 1 tokens."""
+    return Law.of(_extended(case, {0: whole([1])}), vocab_size=case.vocab_size)
+
+
+@lru_cache(maxsize=32)
+def branches_of(case: Case, rule_id: str) -> tuple[Rounds, list[Branch]]:
+    """Returns the rounds of a case and the ways they can end under a rule."""
+    rounds = _rounds(case)
+    return rounds, rule(rule_id).law(rounds)
+
+
+def given_path(rounds: Rounds, branch: Branch) -> Ratios:
+    """Returns the masses [paths, vocab ** draws] of a path and the branch's draws after it."""
+    cells = len(rounds.tokens) * rounds.vocab_size ** len(branch.rows)
+    refuse_beyond_limit(cells, of="the law of all emitted tokens")
+    mass = (rounds.weight * branch.chance).reduced().column()
+    for row in branch.rows:
+        mass = mass.spread(row)
+    return mass
+
+
+def _emitted(rounds: Rounds, branch: Branch) -> Ratios:
+    """Returns the masses [vocab ** length] of a branch's emitted blocks."""
+    masses = given_path(rounds, branch).common()
+    by_prefix = masses.numerators.reshape(
+        rounds.vocab_size**branch.kept, -1, masses.numerators.shape[1]
+    )
+    return Ratios(total(by_prefix, axis=1).ravel(), masses.denominators)
+
+
+def _extended(case: Case, emitted: Mapping[int, Ratios]) -> Masses:
+    """Yields the masses by length after every block was extended by the target's rows."""
+    carried = emitted.get(0, whole([0]))
+    for length, rows in enumerate(_target_levels(case)):
+        no_row = rows.total().numerators == 0
+        yield length, Ratios(carried.numerators * no_row, carried.denominators)
+        extended = carried.column().spread(rows).common()
+        carried = Ratios(extended.numerators.ravel(), extended.denominators)
+        if length + 1 in emitted:
+            carried += emitted[length + 1]
+    yield case.num_speculative_tokens + 1, carried
+
+
+@lru_cache(maxsize=32)
+def _rounds(case: Case) -> Rounds:
+    return rounds_of(case)
+
+
+@lru_cache(maxsize=32)
+def _target_levels(case: Case) -> list[Ratios]:
+    return levels(case, case.target, case.num_speculative_tokens)

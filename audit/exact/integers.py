@@ -1,0 +1,77 @@
+"""Integer arrays that cannot overflow.
+
+An array is int64 while a bound on bit lengths proves that the result fits, otherwise it holds
+Python integers (dtype object), which are slower and unbounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from audit.row import Numerators
+
+SAFE_BITS = 62
+_UNBOUNDED = SAFE_BITS + 1
+
+
+def bits(values: Numerators) -> int:
+    """Returns a bound on the bit length of every entry; above SAFE_BITS for Python integers."""
+    if values.dtype == object:
+        return _UNBOUNDED
+    return int(np.abs(values).max(initial=0)).bit_length()
+
+
+def product(a: Numerators, b: Numerators) -> Numerators:
+    """Returns a * b.
+
+    >>> product(np.array([2**40]), np.array([2**40])).tolist() == [2**80]
+    True
+    """
+    return _exactly(np.multiply, a, b, bits(a) + bits(b))
+
+
+def added(a: Numerators, b: Numerators) -> Numerators:
+    """Returns a + b."""
+    return _exactly(np.add, a, b, max(bits(a), bits(b)) + 1)
+
+
+def subtracted(a: Numerators, b: Numerators) -> Numerators:
+    """Returns a - b."""
+    return _exactly(np.subtract, a, b, max(bits(a), bits(b)) + 1)
+
+
+def lowest_common_multiple(a: Numerators, b: Numerators) -> Numerators:
+    """Returns the least common multiple of each pair of entries."""
+    return _exactly(np.lcm, a, b, bits(a) + bits(b))
+
+
+def total(values: Numerators, axis: int = -1) -> Numerators:
+    """Returns the sums along one axis."""
+    terms = values.shape[axis].bit_length()
+    wide = values if bits(values) + terms <= SAFE_BITS else values.astype(object)
+    return np.asarray(wide.sum(axis=axis))
+
+
+def common_multiple(values: Numerators) -> int:
+    """Returns the least common multiple of all entries."""
+    return math.lcm(*set(values.ravel().tolist()))
+
+
+def narrowed(values: Numerators) -> Numerators:
+    """Returns the same integers as int64 where every one of them fits."""
+    if values.dtype != object or not values.size:
+        return values
+    fits = int(np.abs(values).max()).bit_length() <= SAFE_BITS
+    return values.astype(np.int64) if fits else values
+
+
+def _exactly(
+    operation: Callable[[Any, Any], Any], a: Numerators, b: Numerators, needed: int
+) -> Numerators:
+    if needed > SAFE_BITS:
+        a, b = a.astype(object), b.astype(object)
+    return np.asarray(operation(a, b))

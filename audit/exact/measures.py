@@ -1,0 +1,114 @@
+"""Exact figures of a pair of rows, and of a rule on a case.
+
+p is the target row, q the draft row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from audit.case import Case
+from audit.exact.chain import Branch
+from audit.exact.engine import block_law, branches_of
+from audit.exact.integers import total
+from audit.exact.law import Law
+from audit.exact.paths import Rounds
+from audit.exact.ratios import Ratios, minimum, of_row
+from audit.row import Row
+
+
+def acceptance_rate(p: Row, q: Row) -> Fraction:
+    """Returns sum min(p, q) = 1 - TV(p, q), the best acceptance that one draft allows.
+
+    >>> acceptance_rate(Row.normalised([2, 5, 3]), Row.normalised([5, 3, 2]))
+    Fraction(7, 10)
+    """
+    return minimum(of_row(p), of_row(q)).total().fractions()[0]
+
+
+def kept(p: Row, q: Row) -> list[Fraction]:
+    """Returns min(p, q) by token, the mass that the ratio rule accepts."""
+    return minimum(of_row(p), of_row(q)).fractions()
+
+
+def residual(p: Row, q: Row) -> Row | None:
+    """Returns max(p - q, 0) normalised, None if and only if p = q.
+
+    >>> [str(v) for v in residual(Row.normalised([2, 5, 3]), Row.normalised([5, 3, 2]))]
+    ['0', '2/3', '1/3']
+    """
+    weights = (of_row(p) - of_row(q)).positive().numerators
+    return Row.normalised(weights.ravel().tolist()) if weights.any() else None
+
+
+def expected_tokens(case: Case, rule_id: str) -> Fraction:
+    """Returns the mean number of tokens that a round emits; an undefined outcome counts as 0."""
+    law = block_law(case, rule_id)
+    return sum((length * law.of_length(length) for length in law.tables), start=Fraction(0))
+
+
+def number_accepted_law(case: Case, rule_id: str) -> tuple[Fraction, ...]:
+    """Returns P(n drafted tokens pass their test) for n = 0..gamma."""
+    rounds, branches = branches_of(case, rule_id)
+    chances = [Fraction(0)] * (rounds.gamma + 1)
+    for branch in branches:
+        chances[branch.accepted] += _sum(rounds.weight * branch.chance)
+    return tuple(chances)
+
+
+def kept_masses(case: Case, rule_id: str) -> list[Fraction]:
+    """Returns P(x is the first drafted token and is kept) by token x."""
+    rounds, branches = branches_of(case, rule_id)
+    masses = [Fraction(0)] * case.vocab_size
+    for branch in branches:
+        if branch.kept:
+            over = (rounds.weight * branch.chance).reduced().common()
+            by_token = total(over.numerators.reshape(case.vocab_size, -1))
+            found = Ratios(by_token, over.denominators).fractions()
+            masses = [mass + more for mass, more in zip(masses, found, strict=True)]
+    return masses
+
+
+def acceptance_by_token(case: Case, rule_id: str) -> list[Fraction | None]:
+    """Returns P(x is kept | x is the first drafted token) by token x, None where q(x) = 0."""
+    pairs = zip(kept_masses(case, rule_id), case.draft[()], strict=True)
+    return [mass / drafted if drafted else None for mass, drafted in pairs]
+
+
+def recovered_law(case: Case, rule_id: str, *, accepted: int = 0) -> Law | None:
+    """Returns the law of the token drawn after a rejection that follows `accepted` kept tokens.
+
+    None where that never happens; `()` holds the mass of draws from nothing.
+    """
+    rounds, branches = branches_of(case, rule_id)
+    return _draw(rounds, (b for b in branches if b.kept == accepted < rounds.gamma))
+
+
+def bonus_law(case: Case, rule_id: str) -> Law | None:
+    """Returns the law of the token drawn after full acceptance, None where there is none."""
+    rounds, branches = branches_of(case, rule_id)
+    return _draw(rounds, (b for b in branches if b.kept == rounds.gamma and b.rows))
+
+
+def _draw(rounds: Rounds, branches: Iterable[Branch]) -> Law | None:
+    """Returns the law of the first draw given that one of the branches happens."""
+    masses = [((rounds.weight * b.chance).reduced(), b.rows[0]) for b in branches]
+    happens = sum((_sum(mass) for mass, _ in masses), start=Fraction(0))
+    if not happens:
+        return None
+    given = Ratios(
+        np.array([happens.denominator], dtype=object), np.array([happens.numerator], dtype=object)
+    )
+    parts = []
+    for mass, row in masses:
+        over = mass.column().spread(row).common()
+        parts.append((1, Ratios(total(over.numerators, axis=0), over.denominators) * given))
+    return Law.of(parts, vocab_size=rounds.vocab_size)
+
+
+def _sum(masses: Ratios) -> Fraction:
+    over = masses.reduced().common()
+    return Fraction(int(total(over.numerators)), int(over.denominators[0]))

@@ -1,0 +1,185 @@
+"""The one-step check: does one step of a rule turn drafts from q into tokens from p?
+
+For a prefix-causal rule the law of a token given its prefix depends on the rows after that prefix
+alone. Such a rule is lossless on a case exactly if, at every prefix that it can reach by accepted
+tokens, accepted + rejected * fallback = p, and the bonus row is p. Integers decide that at any
+vocabulary size.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from audit.case import Case, Prefix
+from audit.errors import UsageError
+from audit.exact.catalogue import RULES, rule
+from audit.exact.chain import Chain
+from audit.exact.engine import completed_law, target_law
+from audit.exact.paths import Step
+from audit.exact.ratios import Ratios, of_row
+from audit.row import Numerators, Row
+
+_FIXED_POINT = 2**256
+
+
+def _longest_denominator(vocab_size: int) -> int:
+    """Returns the bits of a common denominator beyond which fixed-point numbers take over."""
+    return int(max(2**10, 2**25 // vocab_size))
+
+
+@dataclass(frozen=True, eq=False)
+class OneStep:
+    """What a step emits after one prefix, in units of 1 / denominator.
+
+    kept and recovered [vocab]: the masses of accepted tokens and of draws after a rejection.
+    slack bounds the error of every sum over them. It is 0, except where the exact values have no
+    common denominator of reasonable length (a large vocabulary whose every token is divided by
+    another number): then fixed-point numbers stand for them.
+    """
+
+    kept: Numerators
+    recovered: Numerators
+    denominator: int
+    slack: Fraction
+
+    @property
+    def acceptance(self) -> Fraction:
+        """The probability that the drafted token is accepted."""
+        return Fraction(int(self.kept.sum()), self.denominator)
+
+    def total_variation(self, p: Row) -> Fraction:
+        """Returns the total variation between the emitted token and the row `p`."""
+        emitted = (self.kept + self.recovered) * p.denominator
+        distance = np.abs(emitted - p.numerators.astype(object) * self.denominator)
+        return Fraction(int(distance.sum()), 2 * self.denominator * p.denominator)
+
+    def emits(self, p: Row) -> bool:
+        """Returns whether the emitted token follows the row `p` exactly.
+
+        Raises:
+            UsageError: the difference is not 0 beyond doubt and below the slack.
+        """
+        distance = self.total_variation(p)
+        if 0 < self.slack >= distance:
+            raise UsageError(
+                f"the one-step law lies within {float(self.slack):.0e} of the target but its "
+                f"exact denominator has more than {_longest_denominator(len(p))} bits: use a "
+                "smaller vocabulary."
+            )
+        return distance == 0
+
+
+def causal_chain(rule_id: str) -> Chain:
+    """Returns the three ingredients of a prefix-causal rule.
+
+    Raises:
+        UsageError: the rule is unknown or not prefix-causal.
+    """
+    law = rule(rule_id).law
+    if isinstance(law, Chain) and law.causal:
+        return law
+    raise UsageError(
+        f'rule "{rule_id}" has no one-step law, since a token depends on more than the rows after '
+        f"its prefix: choose one of {', '.join(sorted(filter(is_causal, RULES)))}."
+    )
+
+
+def is_causal(rule_id: str) -> bool:
+    """Returns whether the one-step check decides the rule."""
+    law = rule(rule_id).law
+    return isinstance(law, Chain) and law.causal
+
+
+def one_step(rule_id: str, p: Row, q: Row) -> OneStep:
+    """Returns the masses that one step emits when x is drafted from `q` and the target is `p`.
+
+    out(y) = q(y) a(y) + f(y) sum_x b(x), where b(x) = q(x) (1 - a(x)) / F(x), f is the fallback
+    weight and F(x) its sum; where the rejected token is left out of f, so is x = y in the sum.
+    """
+    chain = causal_chain(rule_id)
+    step = Step(of_row(p), of_row(q), np.arange(len(p)), later=of_row(p))
+    accept, weights = chain.accept(step), chain.fallback(step)
+    sums = weights.total()
+    if chain.without_rejected:
+        sums = sums - weights.at(step.token)
+    blame = _divided(step.qx * accept.complement(), sums)
+    blamed, unit, exact_sum = _over_one_denominator(blame)
+    total = Ratios(blamed.sum(keepdims=True), np.array([unit], dtype=object))
+    recovered = weights * (total - blame if chain.without_rejected else total)
+    masses = _stacked((step.qx * accept).reduced(), recovered.reduced())
+    (kept, drawn), denominator, exact = _over_one_denominator(masses)
+    slack = Fraction(0) if exact and exact_sum else Fraction(4 * len(p), _FIXED_POINT)
+    return OneStep(kept, drawn, denominator, slack)
+
+
+def one_step_law(rule_id: str, p: Row, q: Row) -> Row:
+    """Returns the law of the token that one step of a prefix-causal rule emits.
+
+    Raises:
+        UsageError: the rule is not prefix-causal, or the law has no reasonable denominator.
+    """
+    step = one_step(rule_id, p, q)
+    if step.slack:
+        raise UsageError(
+            f'the one-step law of "{rule_id}" at a vocabulary of {len(p)} has a common '
+            f"denominator of more than {_longest_denominator(len(p))} bits: use one_step, which "
+            "bounds the error."
+        )
+    return Row.normalised((step.kept + step.recovered).tolist())
+
+
+def is_lossless_on(case: Case, rule_id: str) -> bool:
+    """Returns whether the rule's completed law on the case is the target's, exactly.
+
+    Prefix-causal rules are decided by the one-step check, all others by their joint law.
+    """
+    if not is_causal(rule_id):
+        return completed_law(case, rule_id) == target_law(case)
+    reached: list[Prefix] = [()]
+    for _ in range(case.num_speculative_tokens):
+        longer: list[Prefix] = []
+        for prefix in reached:
+            step = one_step(rule_id, case.target[prefix], case.draft[prefix])
+            if not step.emits(case.target[prefix]):
+                return False
+            longer += [(*prefix, token) for token in np.flatnonzero(step.kept).tolist()]
+        reached = longer[:1] if case.context_free else longer
+    return all(_bonus_is_target(causal_chain(rule_id), case, prefix) for prefix in reached)
+
+
+def _bonus_is_target(chain: Chain, case: Case, block: Prefix) -> bool:
+    target = [case.target[block[:-1]], case.target[block]]
+    bonus = chain.bonus([of_row(row) for row in target], [of_row(case.draft[block[:-1]])])
+    return bonus is None or not (bonus - of_row(target[-1])).numerators.any()
+
+
+def _divided(masses: Ratios, sums: Ratios) -> Ratios:
+    """Returns masses / sums, 0 where nothing is divided by 0."""
+    by = np.where(sums.numerators == 0, 1, sums.numerators)
+    return (masses * Ratios(np.asarray(sums.denominators), by)).reduced()
+
+
+def _stacked(kept: Ratios, recovered: Ratios) -> Ratios:
+    """Returns both [vocab] arrays as one [2, vocab]."""
+    shape = kept.numerators.shape
+    parts = (kept, recovered)
+    return Ratios(
+        np.stack([part.numerators.reshape(shape) for part in parts]),
+        np.stack([np.broadcast_to(part.denominators.ravel(), shape) for part in parts]),
+    )
+
+
+def _over_one_denominator(values: Ratios) -> tuple[Numerators, int, bool]:
+    """Returns integers, their one denominator, and whether they are exact or rounded down."""
+    numerators, denominators = values.numerators.astype(object), values.denominators.astype(object)
+    limit = _longest_denominator(numerators.shape[-1])
+    common = 1
+    for denominator in set(denominators.ravel().tolist()):
+        common = math.lcm(common, denominator)
+        if common.bit_length() > limit:
+            return numerators * _FIXED_POINT // denominators, _FIXED_POINT, False
+    return numerators * (common // denominators), common, True

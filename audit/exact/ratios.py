@@ -1,0 +1,156 @@
+"""Arrays of exact fractions, so that a rule reads like its formula.
+
+Numerators and denominators are integer arrays that broadcast against each other; a row of
+probabilities keeps one denominator, [..., vocab] over [..., 1]. Nothing here rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from audit.exact import integers
+from audit.row import Numerators, Row, integer_array
+
+Tokens = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """The fractions numerators / denominators, elementwise; every denominator is positive."""
+
+    numerators: Numerators
+    denominators: Numerators
+
+    def __add__(self, other: Ratios) -> Ratios:
+        mine, theirs, denominators = _aligned(self, other)
+        return Ratios(integers.added(mine, theirs), denominators)
+
+    def __sub__(self, other: Ratios) -> Ratios:
+        mine, theirs, denominators = _aligned(self, other)
+        return Ratios(integers.subtracted(mine, theirs), denominators)
+
+    def __mul__(self, other: Ratios) -> Ratios:
+        return Ratios(
+            integers.product(self.numerators, other.numerators),
+            integers.product(self.denominators, other.denominators),
+        )
+
+    def complement(self) -> Ratios:
+        """Returns 1 - self."""
+        return Ratios(integers.subtracted(self.denominators, self.numerators), self.denominators)
+
+    def positive(self) -> Ratios:
+        """Returns max(self, 0)."""
+        return Ratios(np.maximum(self.numerators, 0), self.denominators)
+
+    def absolute(self) -> Ratios:
+        """Returns |self|."""
+        return Ratios(np.abs(self.numerators), self.denominators)
+
+    def column(self) -> Ratios:
+        """Returns self as a column [..., 1], to scale rows [..., vocab] with."""
+        return Ratios(self.numerators[..., None], self.denominators[..., None])
+
+    def at(self, tokens: Tokens) -> Ratios:
+        """Returns the entry [...] of each row [..., vocab] at its token [...]."""
+        numerators = np.take_along_axis(self.numerators, tokens[..., None], axis=-1)
+        return Ratios(numerators[..., 0], self.denominators[..., 0])
+
+    def without(self, tokens: Tokens) -> Ratios:
+        """Returns the rows with the entry at each token set to 0."""
+        ids = np.arange(self.numerators.shape[-1])
+        return Ratios(np.where(ids == tokens[..., None], 0, self.numerators), self.denominators)
+
+    def total(self) -> Ratios:
+        """Returns the sum [...] of each row [..., vocab] that has one denominator."""
+        return Ratios(integers.total(self.numerators), self.denominators[..., 0])
+
+    def normalised(self) -> Ratios:
+        """Returns each row over its own sum; a row of sum 0 stays 0, it has no law."""
+        sums = integers.total(self.numerators)[..., None]
+        return Ratios(self.numerators, np.where(sums == 0, 1, sums))
+
+    def reduced(self) -> Ratios:
+        """Returns the same fractions, each row (or entry) in lowest terms."""
+        divisors = self.numerators
+        if self.denominators.shape[-1] != divisors.shape[-1]:
+            divisors = np.gcd.reduce(divisors, axis=-1, keepdims=True)
+        divisors = np.gcd(divisors, self.denominators)
+        return Ratios(
+            integers.narrowed(self.numerators // divisors),
+            integers.narrowed(self.denominators // divisors),
+        )
+
+    def common(self) -> Ratios:
+        """Returns the same fractions over one denominator for all entries, [1]."""
+        multiple = integer_array([integers.common_multiple(self.denominators)])
+        return Ratios(integers.product(self.numerators, multiple // self.denominators), multiple)
+
+    def spread(self, rows: Ratios) -> Ratios:
+        """Returns the products [n, a * vocab] of masses [n, a] and the entries of rows [n, vocab]."""
+        pairs = self.numerators[:, :, None], rows.numerators[:, None, :]
+        numerators = integers.product(*pairs).reshape(len(self.numerators), -1)
+        denominators = integers.product(self.denominators, rows.denominators)
+        return Ratios(numerators, denominators).reduced()
+
+    def fractions(self) -> list[Fraction]:
+        """Returns the entries in order."""
+        pairs = np.broadcast_arrays(self.numerators, self.denominators)
+        flat = zip(pairs[0].ravel().tolist(), pairs[1].ravel().tolist(), strict=True)
+        return [Fraction(numerator, denominator) for numerator, denominator in flat]
+
+    def floats(self) -> npt.NDArray[np.float64]:
+        """Returns the entries as float64, each correctly rounded."""
+        exact = self.numerators.astype(object) / self.denominators.astype(object)
+        return np.asarray(exact, dtype=np.float64)
+
+
+def of_row(row: Row) -> Ratios:
+    """Returns a row as fractions [1, vocab]."""
+    return Ratios(row.numerators[None], np.array([[row.denominator]], dtype=object)).reduced()
+
+
+def stacked(rows: Sequence[Row]) -> Ratios:
+    """Returns the rows as fractions [rows, vocab]."""
+    denominators = np.array([row.denominator for row in rows], dtype=object)
+    numerators = np.stack([row.numerators for row in rows])
+    return Ratios(numerators, integers.narrowed(denominators)[:, None])
+
+
+def whole(values: npt.ArrayLike) -> Ratios:
+    """Returns integers as fractions over 1."""
+    numerators = np.asarray(values, dtype=np.int64)
+    return Ratios(numerators, np.ones((1,) * numerators.ndim, dtype=np.int64))
+
+
+def one_hot(tokens: Tokens, vocab_size: int) -> Ratios:
+    """Returns the rows [..., vocab] that hold 1 at each token [...]."""
+    return whole(tokens[..., None] == np.arange(vocab_size))
+
+
+def clipped_ratio(a: Ratios, b: Ratios) -> Ratios:
+    """Returns min(1, a / b) in lowest terms, with x / 0 = 1 for positive x and 0 / 0 = 0."""
+    mine, theirs, _ = _aligned(a, b)
+    smaller = np.where(theirs == 0, np.minimum(mine, 1), np.minimum(mine, theirs))
+    return Ratios(smaller, np.where(theirs == 0, 1, theirs)).reduced()
+
+
+def minimum(a: Ratios, b: Ratios) -> Ratios:
+    """Returns min(a, b)."""
+    mine, theirs, denominators = _aligned(a, b)
+    return Ratios(np.minimum(mine, theirs), denominators)
+
+
+def _aligned(a: Ratios, b: Ratios) -> tuple[Numerators, Numerators, Numerators]:
+    """Returns the numerators of both over their least common denominators."""
+    common = integers.lowest_common_multiple(a.denominators, b.denominators)
+    return (
+        integers.product(a.numerators, common // a.denominators),
+        integers.product(b.numerators, common // b.denominators),
+        common,
+    )

@@ -1,0 +1,100 @@
+"""Exact laws as float64 arrays for the statistics, each entry correctly rounded once, at the end.
+
+Codes read tokens as base-V digits, first token leading (audit/counts.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from audit.case import Case
+from audit.errors import UsageError
+from audit.exact.chain import Branch
+from audit.exact.engine import branches_of, completed_law, given_path, target_law
+from audit.exact.integers import product
+from audit.exact.law import Law
+from audit.exact.onestep import causal_chain, one_step
+from audit.exact.paths import Rounds, refuse_beyond_limit
+from audit.exact.ratios import Ratios, of_row
+
+Table = npt.NDArray[np.float64]
+
+
+def target_table(case: Case) -> Table:
+    """Returns the target's law of gamma + 1 tokens, float64 [V ** (gamma + 1)]."""
+    return _whole_blocks(target_law(case), case)
+
+
+def completed_table(case: Case, rule_id: str) -> Table:
+    """Returns the completed law of a rule, float64 [V ** (gamma + 1)].
+
+    Mass without a completed block (undefined outcomes) is left out: the sum is then below 1.
+    """
+    return _whole_blocks(completed_law(case, rule_id), case)
+
+
+def joint_table(case: Case, rule_id: str) -> list[Table]:
+    """Returns P(draft block, emitted block) by emitted length 1..gamma + 1.
+
+    Each is float64 [V ** gamma, V ** length]; undefined outcomes are left out.
+
+    Raises:
+        UsageError: V ** (2 gamma + 1) is beyond CELL_LIMIT.
+    """
+    rounds, branches = branches_of(case, rule_id)
+    paths, size = len(rounds.tokens), rounds.vocab_size
+    refuse_beyond_limit(paths * size ** (rounds.gamma + 1), of="the joint law of draft and output")
+    tables: list[Ratios | None] = [None] * (rounds.gamma + 1)
+    for branch in branches:
+        found, so_far = _placed(rounds, branch), tables[branch.length - 1]
+        tables[branch.length - 1] = found if so_far is None else so_far + found
+    return [
+        np.zeros((paths, size ** (i + 1))) if table is None else table.floats()
+        for i, table in enumerate(tables)
+    ]
+
+
+def step_table(case: Case, rule_id: str) -> Table:
+    """Returns one step of a prefix-causal rule on a context-free case, float64 [3, V].
+
+    Rows: the mass accepted, the mass drawn after a rejection, and the law of the bonus token (0
+    where there is none). It serves vocabularies too large for whole blocks.
+
+    Raises:
+        UsageError: the rule is not prefix-causal, or rows of the case depend on the prefix.
+    """
+    if not case.context_free:
+        raise UsageError(
+            f'case "{case.id}" has rows that depend on the prefix, so no single step stands for '
+            "all: use completed_table."
+        )
+    p, q = case.target[()], case.draft[()]
+    step = one_step(rule_id, p, q)
+    bonus = causal_chain(rule_id).bonus([of_row(p)] * 2, [of_row(q)])
+    scale = np.array([step.denominator], dtype=object)
+    return np.stack(
+        [
+            Ratios(step.kept, scale).floats(),
+            Ratios(step.recovered, scale).floats(),
+            np.zeros(len(p)) if bonus is None else bonus.floats().ravel(),
+        ]
+    )
+
+
+def _whole_blocks(law: Law, case: Case) -> Table:
+    length = case.num_speculative_tokens + 1
+    if length not in law.tables:
+        return np.zeros(case.vocab_size**length)
+    return Ratios(law.tables[length], np.array([law.denominator], dtype=object)).floats()
+
+
+def _placed(rounds: Rounds, branch: Branch) -> Ratios:
+    """Returns the masses [paths, vocab ** length] of a branch, by path and emitted block."""
+    masses = given_path(rounds, branch)
+    paths = np.arange(len(rounds.tokens))
+    prefixes = rounds.vocab_size**branch.kept
+    starts = paths * prefixes // len(paths)
+    at_prefix = starts[:, None] == np.arange(prefixes)
+    placed = product(masses.numerators[:, None, :], at_prefix[:, :, None].astype(np.int64))
+    return Ratios(placed.reshape(len(paths), -1), masses.denominators)

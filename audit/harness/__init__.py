@@ -1,0 +1,1 @@
+"""Runs a sampler on a case and counts what it emits."""

@@ -1,0 +1,117 @@
+"""The rows of one call: which case and trial each row is, its drafts, and its tensors.
+
+Drafts are drawn independently, from the shared cumulative tables of a deck. Rows of one call may
+come from several cases (mixed) or from one (shared); a shared case whose rows do not depend on
+the prefix is handed over as views of its two rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from audit.harness.deck import Deck
+from audit.harness.randomness import key_of, uniforms
+from audit.samplers.interface import StepBatch
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a call: `case` int64 [batch] indexes the deck, `trial` int64 [batch] counts."""
+
+    case: torch.Tensor
+    trial: torch.Tensor
+
+
+def interleaved(deck: Deck, first: int, stop: int, *, first_trial: int) -> Rows:
+    """Returns rows first..stop-1 of a chunk: its cases take turns, row after row."""
+    number = torch.arange(first, stop, device=deck.device)
+    cases = len(deck.cases)
+    return Rows(number % cases, first_trial + number // cases)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The random keys of one purpose in a deck: one a case and draw."""
+
+    by_draw: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, deck: Deck, *, seed: int, purpose: str) -> Keys:
+        """Returns keys that depend on the seed, the purpose, the case's content and the draw."""
+        draws = range(deck.gamma + 1)
+        hashes = [case.hash for case in deck.cases]
+        return cls(tuple(tuple(key_of(seed, purpose, h, d) for h in hashes) for d in draws))
+
+    def uniforms(self, draw: int, rows: Rows) -> torch.Tensor:
+        """Returns float64 [batch] in [0, 1) for this draw of every row's trial."""
+        keys = self.by_draw[draw]
+        if len(keys) == 1:
+            return uniforms(keys[0], rows.trial)
+        return uniforms(torch.tensor(keys, device=rows.case.device)[rows.case], rows.trial)
+
+
+def drawn(
+    cumulative: torch.Tensor, deck: Deck, rows: Rows, index: torch.Tensor, u: torch.Tensor
+) -> torch.Tensor:
+    """Returns int64 [batch]: tokens by inverse CDF of float64 u at table index [batch]."""
+    if deck.context_free:
+        return torch.searchsorted(cumulative[0, 0], u, right=True)
+    return (u[:, None] >= cumulative[rows.case, index]).sum(dim=1)
+
+
+def draft(deck: Deck, rows: Rows, keys: Keys) -> torch.Tensor:
+    """Returns int64 [batch, gamma]: independent drafts; -1 beyond a row's own gamma."""
+    code = torch.zeros_like(rows.case)
+    tokens: list[torch.Tensor] = []
+    for position in range(deck.gamma):
+        index = deck.prefix_index(position, code)
+        u = keys.uniforms(position, rows)
+        token = drawn(deck.draft_cumulative, deck, rows, index, u)
+        alive = position < deck.gammas[rows.case]
+        tokens.append(torch.where(alive, token, -1))
+        code = torch.where(alive, code * deck.vocab_size + token, code)
+    return torch.stack(tokens, dim=1)
+
+
+def step_batch(deck: Deck, rows: Rows, tokens: torch.Tensor, *, contiguous: bool) -> StepBatch:
+    """Returns what the sampler reads: views where rows do not depend on the prefix."""
+    num_draft_tokens = deck.gammas[rows.case]
+    if deck.context_free:
+        return _views(deck, tokens, num_draft_tokens, contiguous=contiguous)
+    target, drafts = _gathered(deck, rows, tokens)
+    return StepBatch(tokens, drafts, target, num_draft_tokens)
+
+
+def _views(
+    deck: Deck, tokens: torch.Tensor, num_draft_tokens: torch.Tensor, *, contiguous: bool
+) -> StepBatch:
+    batch, gamma = tokens.shape
+    drafts = deck.draft_rows.expand(batch, gamma, -1)
+    target = deck.target_rows.expand(batch, gamma + 1, -1)
+    if contiguous:
+        drafts, target = drafts.contiguous(), target.contiguous()
+    return StepBatch(tokens, drafts, target, num_draft_tokens)
+
+
+def _gathered(deck: Deck, rows: Rows, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns target rows [batch, gamma + 1, vocab] and draft rows [batch, gamma, vocab]."""
+    index = _prefix_indices(deck, tokens)
+    past = torch.arange(deck.gamma + 1, device=deck.device) > deck.gammas[rows.case][:, None]
+    target = deck.target_rows[rows.case[:, None], index]
+    drafts = deck.draft_rows[rows.case[:, None], index[:, :-1]]
+    if len({case.num_speculative_tokens for case in deck.cases}) > 1:
+        target = target.masked_fill(past[:, :, None], 0.0)
+        drafts = drafts.masked_fill(past[:, 1:, None], 0.0)
+    return target, drafts
+
+
+def _prefix_indices(deck: Deck, tokens: torch.Tensor) -> torch.Tensor:
+    """Returns int64 [batch, gamma + 1]: the table index of the first 0..gamma drafted tokens."""
+    code = torch.zeros_like(tokens[:, 0])
+    indices = [deck.prefix_index(0, code)]
+    for position in range(deck.gamma):
+        code = code * deck.vocab_size + tokens[:, position].clamp(min=0)
+        indices.append(deck.prefix_index(position + 1, code))
+    return torch.stack(indices, dim=1)

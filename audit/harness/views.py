@@ -1,0 +1,72 @@
+"""The views through which a case is observed.
+
+A small case has one view: every token is its own bin and the draft block is observed. A case too
+large for that is observed through several fixed partitions of its vocabulary, each a small case
+of its own over bins (its rows do not depend on the prefix), without the draft.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from audit.case import Case, Rows
+from audit.row import Row
+from audit.statistics.pooling import hash_bins, rank_bins, ratio_bins, tail_bins
+
+Labels = npt.NDArray[np.int64]
+
+PARTITION_BINS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One way to look at a case.
+
+    labels int64 [vocab] gives the bin of every token (None: its own); `case` is the case as seen
+    through the bins; `drafts` says whether the draft block is observed.
+    """
+
+    name: str
+    case: Case
+    labels: Labels | None = None
+
+    @property
+    def drafts(self) -> bool:
+        """Whether the draft block is observed."""
+        return self.labels is None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of its count table: drafts, lengths, completed blocks."""
+        gamma, base = self.case.num_speculative_tokens, self.case.vocab_size
+        return base**gamma if self.drafts else 1, gamma + 1, base ** (gamma + 1)
+
+
+def views_of(case: Case, *, key: bytes) -> tuple[View, ...]:
+    """Returns the views of a case; `key` makes the hash bins secret until the run."""
+    if not case.large:
+        return (View("tokens", case),)
+    target, draft = case.target[()].floats(), case.draft[()].floats()
+    labels = {
+        "ratio": ratio_bins(target, draft, bins=PARTITION_BINS),
+        "rank": rank_bins(target, bins=PARTITION_BINS),
+        "tail": tail_bins(target),
+        "hash": hash_bins(case.vocab_size, key),
+    }
+    return tuple(View(name, _binned(case, bins), bins) for name, bins in labels.items())
+
+
+def _binned(case: Case, labels: Labels) -> Case:
+    target, draft = _binned_row(case.target[()], labels), _binned_row(case.draft[()], labels)
+    return replace(case, vocab_size=len(target), target=Rows({(): target}), draft=Rows({(): draft}))
+
+
+def _binned_row(row: Row, labels: Labels) -> Row:
+    masses = [0] * (int(labels.max()) + 1)
+    for label, numerator in zip(labels.tolist(), row.numerators.tolist(), strict=True):
+        masses[label] += numerator
+    return Row.of(Fraction(mass, row.denominator) for mass in masses)

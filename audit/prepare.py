@@ -1,0 +1,244 @@
+"""What one case is compared with: everything fixed before its first trial.
+
+The null, the views, the gates with their start capital, the lenses that certify, the faults that
+this case cannot see. A setup depends on the case, the dtype and the budget, never on a sampler's
+output, and may be shared by runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from audit.case import Case
+from audit.counts import Counts, Table
+from audit.exact.catalogue import RULES
+from audit.exact.tables import completed_table, joint_table, target_table
+from audit.harness.null import Null, handed_over, rounding_distance
+from audit.harness.randomness import key_of
+from audit.harness.views import View, views_of
+from audit.statistics.certificate import expected_upper, look_delta, looks, trials_needed
+from audit.statistics.e_process import Gate
+from audit.statistics.pooling import binned, hash_bins, rank_bins, ratio_bins
+from audit.verdict import Budget
+
+Array = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+HEADLINE_FAULT = "full-target-fallback"
+_HEADLINE_WEIGHT = 0.5  # of the faults' start capital: the commonest public bug
+_FLOAT_TOLERANCE = 1e-6
+_LARGE_FLOAT_TOLERANCE = 1e-5
+_BFLOAT_TOLERANCE = 1e-3
+_SMALL_VOCABULARY = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """A partition of the completed blocks of one view, on which total variation is measured.
+
+    labels int64 [cells] maps blocks to its cells; None: every block is a cell.
+    """
+
+    name: str
+    view: int
+    probabilities: Array
+    labels: Labels | None = None
+
+    def counts(self, counts: Counts) -> Table:
+        """Returns int64 [cells]: what was counted, seen through this lens."""
+        completed = counts.completed(self.view)
+        if self.labels is None:
+            return completed
+        return binned(completed, self.labels, len(self.probabilities))
+
+
+@dataclass(frozen=True, eq=False)
+class JointNull:
+    """The law of (draft block, emitted block) under a declared rule, as one flat vector."""
+
+    rule: str
+    law: Array
+    support: Labels
+    gate: Gate
+
+    @classmethod
+    def of(cls, case: Case, rule: str, *, tolerance: float) -> JointNull:
+        """Returns the null of a rule on a case, with the gate's start capital."""
+        law = _joint(case, rule)
+        support = np.flatnonzero(law > 0)
+        alternatives = {name: _joint(case, name)[support] for name in biased_faults()}
+        inside = law[support] / law[support].sum()
+        weights = {HEADLINE_FAULT: _HEADLINE_WEIGHT}
+        gate = Gate.create(inside, alternatives, tolerance=tolerance, weights=weights)
+        return cls(rule, law, support, gate)
+
+    def inside(self, flat: Table) -> Table:
+        """Returns the counts of the pairs that the rule allows."""
+        return flat[self.support]
+
+    @staticmethod
+    def flat(counts: Counts) -> Table:
+        """Returns the observed counts in the order of `law`."""
+        lengths = range(1, counts.tables[0].shape[1] + 1)
+        return np.concatenate([counts.emitted(length).ravel() for length in lengths])
+
+
+@dataclass(frozen=True, eq=False)
+class CaseSetup:
+    """Everything one case is compared with. tolerance is that of a whole block of gamma + 1."""
+
+    null: Null
+    views: tuple[View, ...]
+    laws: tuple[Array, ...]
+    gates: tuple[Gate, ...]
+    lenses: tuple[Lens, ...]
+    certify: str
+    tolerance: float
+    claims: str
+
+    @property
+    def case(self) -> Case:
+        """The case as its file has it."""
+        return self.null.original
+
+    @cached_property
+    def null_distance(self) -> float:
+        """The largest TV between a row of the case and the row handed over."""
+        return rounding_distance(self.null)
+
+    @cached_property
+    def fault_distances(self) -> Mapping[str, float]:
+        """TV between the completed laws of each catalogued fault and of the target, as seen."""
+        return {
+            name: max(
+                _distance(completed_table(view.case, name), target_table(view.case))
+                for view in self.views
+            )
+            for name in biased_faults()
+        }
+
+    def joint(self, rule: str) -> JointNull:
+        """Returns the conformity null of a rule; only where drafts are observed."""
+        return JointNull.of(self.null.case, rule, tolerance=self.tolerance)
+
+
+def biased_faults() -> tuple[str, ...]:
+    """Returns the ids of the catalogued faults that change the law."""
+    return tuple(
+        name for name, rule in RULES.items() if rule.family == "fault" and not rule.lossless
+    )
+
+
+def set_up(
+    case: Case, *, dtype: torch.dtype, budget: Budget, cap: int, seed: int, fixed: bool, claims: str
+) -> CaseSetup:
+    """Returns the setup of `case`; `fixed` says that there is one look, at `cap` trials."""
+    null = handed_over(case, dtype)
+    tolerance = numerical_tolerance(null, dtype) * (case.num_speculative_tokens + 1)
+    key = key_of(seed, "hash bins", case.hash).to_bytes(8, "big", signed=True)
+    views = views_of(null.case, key=key)
+    laws = tuple(_law(view.case, claims) for view in views)
+    lenses, certify = _lenses(case, views, laws, budget=budget, cap=cap, fixed=fixed, key=key)
+    gates = tuple(_gate(v, law, tolerance) for v, law in zip(views, laws, strict=True))
+    return CaseSetup(null, views, laws, gates, lenses, certify, tolerance, claims)
+
+
+def numerical_tolerance(null: Null, dtype: torch.dtype) -> float:
+    """Returns epsilon_0 of one position: what the arithmetic of the dtype may do to a law."""
+    if dtype is torch.bfloat16:
+        return _BFLOAT_TOLERANCE + null.excess
+    small = null.case.vocab_size <= _SMALL_VOCABULARY
+    return (_FLOAT_TOLERANCE if small else _LARGE_FLOAT_TOLERANCE) + null.excess
+
+
+def _law(case: Case, claims: str) -> Array:
+    return completed_table(case, claims) if claims else target_table(case)
+
+
+def _joint(case: Case, rule: str) -> Array:
+    return np.concatenate([table.ravel() for table in joint_table(case, rule)])
+
+
+def _distance(a: Array, b: Array) -> float:
+    return float(np.abs(a - b).sum() / 2)
+
+
+def _gate(view: View, law: Array, tolerance: float) -> Gate:
+    draft_law = completed_table(view.case, "always-accept")
+    return Gate.create(
+        law,
+        {name: completed_table(view.case, name) for name in biased_faults()},
+        groups=(ratio_bins(law, draft_law), rank_bins(law)),
+        tolerance=tolerance,
+        weights={HEADLINE_FAULT: _HEADLINE_WEIGHT},
+    )
+
+
+def _lenses(
+    case: Case,
+    views: Sequence[View],
+    laws: Sequence[Array],
+    *,
+    budget: Budget,
+    cap: int,
+    fixed: bool,
+    key: bytes,
+) -> tuple[tuple[Lens, ...], str]:
+    """Returns the lenses and what they can certify: the finest that can reach epsilon at `cap`."""
+    whole = tuple(Lens(v.name, i, law) for i, (v, law) in enumerate(zip(views, laws, strict=True)))
+    coarse = whole if case.large else _coarse(views[0], laws[0], key)
+    choices = [(coarse, "partition")]
+    if case.certify == "full":
+        choices.insert(0, (whole, "full"))
+    for lenses, certify in choices:
+        if all(
+            reachable(lens, len(lenses), budget=budget, cap=cap, fixed=fixed) for lens in lenses
+        ):
+            return lenses, certify
+    return choices[0][0], "bias-only"
+
+
+def _coarse(view: View, law: Array, key: bytes) -> tuple[Lens, ...]:
+    labels = {
+        "ratio": ratio_bins(law, completed_table(view.case, "always-accept")),
+        "rank": rank_bins(law),
+        "hash": hash_bins(len(law), key),
+    }
+    return tuple(
+        Lens(name, 0, binned(law, bins, int(bins.max()) + 1), bins) for name, bins in labels.items()
+    )
+
+
+def reachable(lens: Lens, lenses: int, *, budget: Budget, cap: int, fixed: bool) -> bool:
+    """Returns whether a correct sampler is expected to be certified on this lens at `cap`."""
+    delta = bound_delta(budget, look=1 if fixed else len(looks(cap)), lenses=lenses, fixed=fixed)
+    return expected_upper(lens.probabilities, cap, delta) <= budget.epsilon
+
+
+def bound_delta(budget: Budget, *, look: int, lenses: int, fixed: bool) -> float:
+    """Returns the chance of a wrong bound that one look through one lens may spend."""
+    if fixed:
+        return budget.delta / (budget.cases * lenses)
+    return look_delta(budget.delta, cases=budget.cases, look=look) / lenses
+
+
+def trials_to_certify(setup: CaseSetup, budget: Budget) -> int | None:
+    """Returns the first look at which a correct sampler is expected to be certified."""
+    needed = [
+        trials_needed(
+            lens.probabilities,
+            budget.epsilon,
+            delta_at=lambda look: bound_delta(
+                budget, look=look, lenses=len(setup.lenses), fixed=False
+            ),
+        )
+        for lens in setup.lenses
+    ]
+    known = [n for n in needed if n is not None]
+    return max(known) if len(known) == len(needed) else None

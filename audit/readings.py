@@ -1,0 +1,191 @@
+"""From a monitor to the evidence that is shown: numbers only, no judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from audit.counts import Outcome, tokens_of
+from audit.evidence import (
+    Acceptance,
+    Conformity,
+    Deviation,
+    Evidence,
+    GateReading,
+    ViewReading,
+)
+from audit.exact.measures import acceptance_rate, expected_tokens
+from audit.exact.tables import completed_table, joint_table
+from audit.monitor import Monitor
+from audit.prepare import JointNull, Lens, biased_faults, trials_to_certify
+from audit.statistics.binomial import lower_limit, upper_limit
+from audit.statistics.certificate import detectable
+from audit.statistics.chi_square import cressie_read, likelihood_ratio, pearson
+from audit.verdict import Budget
+
+_INTERVAL = 1e-3  # chance that an interval misses; shared by the tokens of one figure
+_MOST_TOKENS = 20
+_MOST_TRACES = 3
+_FIT_LEVEL = 1e-6
+_OBSERVABLE_RULES = ("ratio", "sampler-match", "point-mass", "block", "greedy")
+
+
+def evidence_of(monitor: Monitor, *, predict: Sequence[str] = ()) -> Evidence:
+    """Returns everything the monitor has seen of its case.
+
+    predict: ids of faults whose first-token law is shown beside what was observed.
+    """
+    setup, budget = monitor.setup, monitor.budget
+    return Evidence(
+        trials=monitor.trials,
+        looks=monitor.looks,
+        gate=GateReading(
+            log_e=monitor.preservation.log_e,
+            log_e_max=monitor.preservation.log_e_max,
+            log_threshold=budget.log_threshold(Budget.PRESERVATION),
+            leader=monitor.preservation.gates[0].leader() or "",
+        ),
+        impossible=monitor.preservation.impossible(),
+        traces=_impossible_traces(monitor),
+        views=tuple(_view(monitor, lens) for lens in setup.lenses),
+        independence=monitor.dependence.test(),
+        conformity=_conformity(monitor),
+        acceptance=_acceptance(monitor),
+        deviation=_deviation(monitor, predict),
+        rules_observed=rules_observed(monitor),
+        certified=monitor.certified,
+        detectable=detectable(
+            monitor.trials,
+            budget.level(Budget.PRESERVATION),
+            bins=len(setup.lenses[0].probabilities),
+        ),
+        trials_needed=trials_to_certify(setup, budget),
+        blind=tuple(f for f in biased_faults() if setup.fault_distances[f] <= budget.epsilon),
+        null_distance=setup.null_distance,
+    )
+
+
+def _view(monitor: Monitor, lens: Lens) -> ViewReading:
+    observed, n, law = lens.counts(monitor.preservation.counts), monitor.trials, lens.probabilities
+    return ViewReading(
+        name=lens.name,
+        cells=int(np.count_nonzero(law)),
+        cressie_read=cressie_read(observed, law, n=n, tolerance=monitor.setup.tolerance),
+        pearson=pearson(observed, law, n=n),
+        total_variation=monitor.total_variation(lens),
+    )
+
+
+def _conformity(monitor: Monitor) -> Conformity | None:
+    watch = monitor.conformity
+    if watch is None:
+        return None
+    return Conformity(
+        declared=watch.rules,
+        gate=GateReading(
+            log_e=watch.log_e, log_e_max=watch.log_e_max, log_threshold=watch.log_threshold
+        ),
+        impossible=watch.impossible(),
+        traces=_unlawful_traces(monitor, watch.rules[0]),
+    )
+
+
+def _acceptance(monitor: Monitor) -> Acceptance:
+    null = monitor.setup.null.case
+    lengths = monitor.preservation.counts.lengths()
+    n = int(lengths.sum())
+    accepted = int(lengths[1:].sum())
+    watch = monitor.conformity
+    declared = watch.rules[0] if watch is not None and len(watch.rules) == 1 else None
+    return Acceptance(
+        observed=accepted / n,
+        low=lower_limit(accepted, n, _INTERVAL / 2),
+        high=upper_limit(accepted, n, _INTERVAL / 2),
+        best=float(acceptance_rate(null.target[()], null.draft[()])),
+        expected=None if declared is None else _expected_acceptance(monitor, declared),
+        mean_emitted=float(lengths @ np.arange(1, len(lengths) + 1) / n),
+        expected_emitted=None if declared is None else float(expected_tokens(null, declared)),
+    )
+
+
+def _expected_acceptance(monitor: Monitor, rule: str) -> float:
+    return float(sum(table.sum() for table in joint_table(monitor.setup.null.case, rule)[1:]))
+
+
+def _deviation(monitor: Monitor, predict: Sequence[str]) -> Deviation:
+    view, n = monitor.setup.views[0], monitor.trials
+    base = view.case.vocab_size
+    observed = monitor.preservation.counts.completed().reshape(base, -1).sum(axis=1)
+    expected = monitor.setup.laws[0].reshape(base, -1).sum(axis=1)
+    shown = np.sort(np.argsort(-expected, kind="stable")[:_MOST_TOKENS]).tolist()
+    level = _INTERVAL / (2 * len(shown))
+    return Deviation(
+        tokens=tuple(shown),
+        expected=tuple(float(expected[token]) for token in shown),
+        observed=tuple(int(observed[token]) for token in shown),
+        low=tuple(lower_limit(int(observed[token]), n, level) for token in shown),
+        high=tuple(upper_limit(int(observed[token]), n, level) for token in shown),
+        predictions={
+            fault: tuple(
+                float(mass)
+                for mass in completed_table(view.case, fault).reshape(base, -1).sum(axis=1)[shown]
+            )
+            for fault in predict
+        },
+    )
+
+
+def rules_observed(monitor: Monitor) -> tuple[str, ...]:
+    """Returns the rules whose law of (draft, emitted) fits what was seen, or ("unknown",).
+
+    Rules of one and the same law (sampler-match and point-mass; ratio and block at gamma 1)
+    appear together: what is observed cannot tell them apart.
+    """
+    if not monitor.setup.views[0].drafts:
+        return ("unknown",)
+    flat = JointNull.flat(monitor.preservation.counts)
+    fitting = tuple(rule for rule in _OBSERVABLE_RULES if _fits(monitor, rule, flat))
+    return fitting or ("unknown",)
+
+
+def _fits(monitor: Monitor, rule: str, flat: np.ndarray) -> bool:
+    law = np.concatenate([t.ravel() for t in joint_table(monitor.setup.null.case, rule)])
+    if flat[law <= 0].sum() > monitor.trials * monitor.setup.tolerance + 3:
+        return False
+    fit = likelihood_ratio(flat, law, n=monitor.trials, tolerance=monitor.setup.tolerance)
+    return fit.p_value > _FIT_LEVEL
+
+
+def _impossible_traces(monitor: Monitor) -> tuple[str, ...]:
+    """Returns up to three emitted blocks whose target probability is 0, and how often."""
+    setup, counts = monitor.setup, monitor.preservation.counts
+    base = setup.views[0].case.vocab_size
+    traces = [
+        f"emitted {list(block)} {times} times; its target probability is 0"
+        for block, times in counts.outcomes().items()
+        if _prefix_mass(setup.laws[0], block, base) <= 0
+    ]
+    return tuple(traces[:_MOST_TRACES])
+
+
+def _prefix_mass(law: np.ndarray, block: Outcome, base: int) -> float:
+    code = 0
+    for token in block:
+        code = code * base + token
+    return float(law.reshape(base ** len(block), -1)[code].sum())
+
+
+def _unlawful_traces(monitor: Monitor, rule: str) -> tuple[str, ...]:
+    """Returns up to three (draft, emitted) pairs that the declared rule excludes."""
+    case = monitor.setup.null.case
+    base, gamma = case.vocab_size, case.num_speculative_tokens
+    traces: list[str] = []
+    for length, law in enumerate(joint_table(case, rule), start=1):
+        seen = monitor.preservation.counts.emitted(length)
+        for draft, block in np.argwhere((law <= 0) & (seen > 0)).tolist():
+            drafted = list(tokens_of(draft, base=base, length=gamma))
+            emitted = list(tokens_of(block, base=base, length=length))
+            times = int(seen[draft, block])
+            traces.append(f"draft {drafted} emitted {emitted} {times} times; {rule} cannot")
+    return tuple(traces[:_MOST_TRACES])

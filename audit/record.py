@@ -1,0 +1,216 @@
+"""The record of a run: everything needed to report it and to repeat it, the only input of reports.
+
+One JSON object, schema-numbered, without NaN or infinity. A page carries its record inside, so
+`read_record` reads both.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from audit.errors import UsageError
+from audit.evidence import Evidence
+from audit.files import write_atomically
+from audit.verdict import Verdict
+
+SCHEMA_NUMBER = 1
+EMBEDDED_OPEN = '<script type="application/json" id="record">'
+EMBEDDED_CLOSE = "</script>"
+
+
+def _encodable(text: object) -> object:
+    """Returns text that UTF-8 can hold: a sampler's words may carry lone surrogates."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text
+
+
+Text = Annotated[str, BeforeValidator(_encodable)]
+Fact = bool | int | Text | tuple[Text, ...] | None
+
+
+class _Model(BaseModel):
+    """Frozen; refuses unknown keys, NaN and infinity, in the dataclasses it holds too."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, revalidate_instances="always"
+    )
+
+
+class AuditedSampler(_Model):
+    """What was audited: its name, what it declared, and what identifies its code."""
+
+    name: Text
+    facts: dict[Text, Fact] = {}
+    identity: dict[Text, Text] = {}
+
+
+class CaseResult(_Model):
+    """One case's verdict with the evidence and the counts behind it.
+
+    certify: what this run could certify here. evidence: None where nothing was counted.
+    counts: emitted blocks, ids joined by spaces, and how often; large vocabularies: the 20 most
+    frequent and "rest". detail: the sampler's traceback. repeat: the command for this case alone.
+    """
+
+    id: Text
+    hash: str
+    why: Text
+    sampling: Text
+    vocab_size: int
+    num_speculative_tokens: int
+    certify: Literal["full", "partition", "bias-only"]
+    verdict: Verdict
+    evidence: Evidence | None
+    counts: dict[str, int]
+    detail: Text = ""
+    repeat: Text = ""
+
+
+class Audit(_Model):
+    """One sampler audited on some cases."""
+
+    sampler: AuditedSampler
+    verdict: Verdict
+    cases: tuple[CaseResult, ...]
+
+
+class RunSettings(_Model):
+    """The settings that took effect; `cap` and `epsilon` with the tier's values filled in.
+
+    tolerance: the largest numerical tolerance epsilon_0 of the run. batch_size: None for auto.
+    cases: the selection as given. limited: cut short on purpose, so that there is no verdict.
+    """
+
+    seed: int
+    device: str
+    dtype: str
+    batch_size: int | None = None
+    tier: str
+    cap: int
+    samples: int | None = None
+    alpha: float
+    delta: float
+    epsilon: float
+    tolerance: float
+    accept_within: float | None = None
+    time_limit: float | None = None
+    timeout: float = 60.0
+    limit: int | None = None
+    declares: tuple[Text, ...] = ()
+    cases: tuple[Text, ...] = ()
+    control: str | None = None
+    in_process: bool = False
+    python: Text | None = None
+    limited: bool = False
+
+
+class Environment(_Model):
+    """The versions that a result depends on; `sampler`: those of the audited distributions."""
+
+    python: str
+    torch: str
+    numpy: str
+    platform: str
+    sampler: dict[Text, Text] = {}
+
+
+class Record(Audit):
+    """A whole run. started: ISO 8601, UTC. seconds: wall time. exit_code: what the run returned."""
+
+    schema_number: int = SCHEMA_NUMBER
+    draftproof: str
+    command: Text
+    settings: RunSettings
+    environment: Environment
+    started: str
+    seconds: float
+    control: Audit | None = None
+    exit_code: int
+    seeds_tried: tuple[int, ...] = ()
+
+
+def to_json(record: Record, *, indent: int | None = 2) -> str:
+    """Returns the record as ASCII JSON text, without spaces where `indent` is None."""
+    separators = (",", ":") if indent is None else None
+    data = record.model_dump(mode="json")
+    return json.dumps(data, indent=indent, separators=separators, allow_nan=False)
+
+
+def write_record(record: Record, path: Path) -> None:
+    """Writes the record, completely or not at all. Raises UsageError where that is impossible."""
+    write_atomically(path, to_json(record) + "\n")
+
+
+def read_record(path: Path) -> Record:
+    """Returns the record in a JSON file or in a page. Raises UsageError where there is none."""
+    try:
+        data = json.loads(_json_in(path), parse_constant=_refuse_constant)
+        _check_number(data)
+        return Record.model_validate(data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValidationError as error:
+        raise UsageError(f"{path} is not a draftproof record: {_first_problem(error)}.") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not a draftproof record: {error}.") from error
+
+
+def json_schema() -> dict[str, Any]:
+    """Returns the JSON schema of the record."""
+    return Record.model_json_schema(mode="serialization")
+
+
+def differences(before: Record, after: Record) -> list[str]:
+    """Returns a sentence for each way in which a repeated run is not the same run.
+
+    Equal seeds on equal hardware give equal counts; no difference is no new evidence either.
+    """
+    found = []
+    if before.sampler.identity != after.sampler.identity:
+        found.append("the sampler's code is not the same as in the record")
+    new = {case.id: case for case in after.cases}
+    for old in before.cases:
+        if old.id not in new:
+            found.append(f"case {old.id} was not run")
+        elif old.hash != new[old.id].hash:
+            found.append(f"case {old.id} is not the same case as in the record")
+        elif old.counts != new[old.id].counts:
+            found.append(f"case {old.id} has other counts")
+    return found
+
+
+def _json_in(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    if not text.lstrip().startswith("<"):
+        return text
+    _, found, rest = text.partition(EMBEDDED_OPEN)
+    if not found:
+        raise ValueError("the page carries no record")
+    return rest.partition(EMBEDDED_CLOSE)[0]
+
+
+def _check_number(data: object) -> None:
+    number = data.get("schema_number") if isinstance(data, dict) else None
+    if type(number) is not int or number < 1:
+        raise ValueError("it has no schema_number")
+    if number > SCHEMA_NUMBER:
+        raise ValueError(
+            f"its schema number {number} is newer than {SCHEMA_NUMBER}, the newest that this "
+            "version reads; update draftproof"
+        )
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"it holds {name}, which JSON does not know")
+
+
+def _first_problem(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_input=False)
+    where = ".".join(str(part) for part in problems[0]["loc"])
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{where}: {problems[0]['msg']}{more}"

@@ -1,0 +1,1 @@
+"""Turns a record into what people and machines read."""

@@ -1,0 +1,122 @@
+"""Where the marks of the two figures of a page stand; the template only draws them.
+
+Coordinates are SVG user units, y downwards, rounded so that equal records give equal bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from audit.evidence import Deviation, Evidence
+
+GLYPH_WIDTH = 132.0
+EPSILONS_SHOWN = 3.0
+LEFT, RIGHT, TOP, HEIGHT = 62.0, 12.0, 12.0, 150.0
+NARROWEST, WIDEST, SPAN = 26.0, 90.0, 480.0
+MOST_PREDICTIONS = 3
+
+
+class Glyph(NamedTuple):
+    """The interval of a total variation against epsilon; beyond: it leaves the axis."""
+
+    low: float
+    estimate: float
+    high: float
+    epsilon: float
+    beyond: bool
+
+
+class Mark(NamedTuple):
+    """One token: where its dot, its interval and each prediction's cross stand."""
+
+    token: int
+    x: float
+    y: float
+    low: float
+    high: float
+    predicted: tuple[float, ...]
+    says: str
+
+
+class Tick(NamedTuple):
+    """A labelled height of the vertical axis."""
+
+    y: float
+    label: str
+
+
+class Plot(NamedTuple):
+    """Observed share minus target probability, by first token."""
+
+    width: float
+    height: float
+    zero: float
+    marks: tuple[Mark, ...]
+    ticks: tuple[Tick, ...]
+    predictions: tuple[str, ...]
+
+
+def interval_glyph(evidence: Evidence, epsilon: float) -> Glyph:
+    """Returns lower bound, estimate and certified bound on an axis from 0 to three epsilons."""
+    bounds = evidence.views[0].total_variation
+    high = bounds.upper if evidence.certified is None else evidence.certified
+    most = EPSILONS_SHOWN * epsilon
+
+    def x(value: float) -> float:
+        return round(GLYPH_WIDTH * min(value / most, 1.0), 1)
+
+    return Glyph(x(bounds.lower), x(bounds.estimate), x(high), x(epsilon), high > most)
+
+
+def deviation_plot(deviation: Deviation, trials: int) -> Plot:
+    """Returns the plot of the tokens shown, with the predictions of at most three faults."""
+    names = tuple(deviation.predictions)[:MOST_PREDICTIONS]
+    columns = [_column(deviation, index, trials, names) for index in range(len(deviation.tokens))]
+    reach = _round_up(max((abs(value) for column in columns for value in column), default=0.0))
+    slot = min(max(SPAN / max(len(columns), 1), NARROWEST), WIDEST)
+
+    def y(value: float) -> float:
+        return round(TOP + HEIGHT * (1 - value / reach) / 2, 1)
+
+    marks = []
+    for place, (token, column) in enumerate(zip(deviation.tokens, columns, strict=True)):
+        dot, low, high, *predicted = map(y, column)
+        x = round(LEFT + slot * (place + 0.5), 1)
+        marks.append(Mark(token, x, dot, low, high, tuple(predicted), _says(token, column, names)))
+    ticks = (Tick(y(part * reach), f"{part * reach:+.3g}") for part in (1, 0.5, -0.5, -1))
+    width = round(LEFT + slot * len(columns) + RIGHT, 1)
+    return Plot(width, TOP + HEIGHT, y(0.0), tuple(marks), tuple(ticks), names)
+
+
+def _column(
+    deviation: Deviation, index: int, trials: int, names: tuple[str, ...]
+) -> tuple[float, ...]:
+    """Returns share, its low and high limit, and each prediction, minus the target's value."""
+    shares = (
+        deviation.observed[index] / trials,
+        deviation.low[index],
+        deviation.high[index],
+        *(deviation.predictions[name][index] for name in names),
+    )
+    return tuple(share - deviation.expected[index] for share in shares)
+
+
+def _says(token: int, column: tuple[float, ...], names: tuple[str, ...]) -> str:
+    share, low, high, *predicted = column
+    faults = "".join(
+        f"; {name} predicts {value:+.5f}" for name, value in zip(names, predicted, strict=True)
+    )
+    return f"token {token}: {share:+.5f}, interval {low:+.5f} to {high:+.5f}{faults}"
+
+
+def _round_up(value: float) -> float:
+    """Returns the next of 1, 2, 5 times a power of ten; 1 for 0.
+
+    >>> _round_up(0.031), _round_up(0.2), _round_up(0.0)
+    (0.05, 0.2, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 5, 10) if value <= step * power * (1 + 1e-12))

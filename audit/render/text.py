@@ -1,0 +1,147 @@
+"""A record as text for a terminal: the verdict table, the sentence, its scope, what is not shown.
+
+Texts are built as rich `Text`, never as markup, so that a name in brackets stays a name.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from audit.evidence import Evidence
+from audit.record import Audit, CaseResult, Record
+from audit.render import words
+from audit.render.facts import case_facts
+from audit.verdict import SCOPE, Outcome, Verdict
+
+STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
+NARROW = 90
+MOST_FINDINGS = 8
+NAME_LIMIT = 60
+
+
+def verdict_line(record: Record) -> str:
+    """Returns the one line that `--quiet` prints."""
+    return rendered([_conclusion(record)], color=False, width=10_000)
+
+
+def audit_text(record: Record, *, color: bool, width: int, verbose: bool = False) -> str:
+    """Returns the whole result, `width` columns wide; `verbose` adds every statistic."""
+    parts: list[RenderableType] = [
+        Text(words.settings_line(record), style="dim"),
+        "",
+        _case_table(record, narrow=width < NARROW),
+        "",
+    ]
+    if verbose:
+        parts += [part for case in record.cases for part in _details(case)]
+    parts += [*_findings(record), _conclusion(record), *_control(record), "", *_notes(record)]
+    return rendered(parts, color=color, width=width)
+
+
+def rendered(parts: Iterable[RenderableType], *, color: bool, width: int) -> str:
+    """Returns what rich makes of the parts, without spaces at the ends of lines."""
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        width=width,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    for part in parts:
+        console.print(part)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def plain_table(*headings: str, numbers: Iterable[str] = ()) -> Table:
+    """Returns an empty table without lines; the columns in `numbers` stand to the right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in headings:
+        number = heading in numbers
+        table.add_column(heading, justify="right" if number else "left", no_wrap=number)
+    return table
+
+
+def _case_table(record: Record, *, narrow: bool) -> Table:
+    control = {case.id: case.verdict for case in record.control.cases} if record.control else {}
+    numbers = ["U"] if narrow else ["trials", "TV", "(null)", "U", "e-value", "p"]
+    table = plain_table("case", "verdict", *numbers, *["control"][: len(control)], numbers=numbers)
+    for case in words.worst_first(record.cases):
+        table.add_row(
+            Text(words.clean(case.id, NAME_LIMIT), overflow="fold"),
+            _word(case.verdict),
+            *(_numbers(case.evidence)[name] for name in numbers),
+            *([_word(control.get(case.id))] if control else []),
+        )
+    return table
+
+
+def _numbers(evidence: Evidence | None) -> dict[str, str]:
+    if evidence is None:
+        return dict.fromkeys(("trials", "TV", "(null)", "U", "e-value", "p"), "–")
+    view = evidence.views[0]
+    return {
+        "trials": f"{evidence.trials:,}",
+        "TV": words.fixed(view.total_variation.estimate),
+        "(null)": f"({words.fixed(view.total_variation.null_mean)})",
+        "U": words.fixed(evidence.certified),
+        "e-value": words.e_value(evidence.gate.log_e),
+        "p": words.p_value(view.cressie_read.p_value),
+    }
+
+
+def _word(verdict: Verdict | None) -> Text:
+    if verdict is None:
+        return Text("–")
+    sign, tone = words.SIGNS[verdict.outcome]
+    return Text(f"{sign} {verdict.word}", style=STYLES[tone], no_wrap=True)
+
+
+def _findings(audit: Audit) -> list[Text]:
+    """Returns a line for each case that did not pass, the worst first, and how many more."""
+    open_cases = [case for case in audit.cases if case.verdict.outcome is not Outcome.PASS]
+    lines = [
+        Text.assemble(
+            _word(case.verdict),
+            f"  {words.clean(case.id, NAME_LIMIT)}: {words.clean(case.verdict.sentence, 400)}",
+        )
+        for case in words.worst_first(open_cases)[:MOST_FINDINGS]
+    ]
+    if more := len(open_cases) - len(lines):
+        lines.append(Text(f"and {more} more."))
+    return [*lines, Text("")] if lines else []
+
+
+def _conclusion(audit: Audit) -> Text:
+    name = words.clean(audit.sampler.name, NAME_LIMIT)
+    sentence = words.clean(audit.verdict.sentence, 1_000)
+    return Text.assemble(_word(audit.verdict), f"  {name}: {sentence}")
+
+
+def _control(record: Record) -> list[Text]:
+    return [Text("Control ").append_text(_conclusion(record.control))] if record.control else []
+
+
+def _notes(record: Record) -> list[Text]:
+    """Returns what limits the verdict: scope, faults that stay possible, what was not tested."""
+    notes = [SCOPE]
+    if blind := words.not_excluded(record):
+        notes.append(f"Faults that this run does not exclude: {', '.join(blind)}.")
+    notes.append(f"Not tested: {', '.join(words.NOT_TESTED)}.")
+    return [Text(note, style="dim") for note in notes]
+
+
+def _details(case: CaseResult) -> list[RenderableType]:
+    table = plain_table("", "")
+    table.show_header = False
+    for term, value in case_facts(case):
+        table.add_row(Text(f"  {term}"), Text(value))
+    traceback = [Text(words.clean_lines(case.detail))] if case.detail else []
+    return [Text(words.clean(case.id, NAME_LIMIT), style="bold"), table, *traceback, ""]

@@ -1,0 +1,134 @@
+"""How results are worded everywhere: signs, numbers, order, and text from outside made harmless.
+
+A name that comes from a sampler or a file may hold anything: control characters, characters that
+turn the reading direction, ten thousand letters. `clean` is the only way such text goes out.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from audit.record import Audit, CaseResult, Record
+from audit.verdict import Outcome
+
+NOT_TESTED = ("state", "performance")
+NAME_LIMIT = 120
+_NAMES_NO_CHARACTER = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+
+
+class Sign(NamedTuple):
+    """A sign that is told from the others without colour, and the tone it is coloured in."""
+
+    sign: str
+    tone: str
+
+
+SIGNS = {
+    Outcome.ERROR: Sign("!", "bad"),
+    Outcome.FAIL: Sign("✗", "bad"),
+    Outcome.DEPENDENT: Sign("≈", "bad"),
+    Outcome.WITHIN: Sign("~", "open"),
+    Outcome.INCONCLUSIVE: Sign("?", "open"),
+    Outcome.NOT_TESTABLE: Sign("–", "open"),
+    Outcome.NO_VERDICT: Sign("–", "open"),
+    Outcome.PASS: Sign("✓", "good"),
+}
+_ORDER = list(Outcome)
+
+
+def clean(text: str, limit: int = NAME_LIMIT) -> str:
+    """Returns the text on one line, without invisible characters, at most `limit` long.
+
+    >>> clean("a\\x1b[31mb\\u202ec\\n", limit=20)
+    'a�[31mb�c '
+    >>> clean("x" * 200, limit=5)
+    'xxxx…'
+    """
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return "".join(map(_harmless, text))
+
+
+def clean_lines(text: str, limit: int = 8_000) -> str:
+    """Returns text of several lines, each made harmless; the end is kept where it is too long."""
+    kept = text if len(text) <= limit else "…" + text[-limit:]
+    return "\n".join(clean(line, limit) for line in kept.splitlines())
+
+
+def _harmless(character: str) -> str:
+    if character in "\n\t":
+        return " "
+    return "�" if unicodedata.category(character) in _NAMES_NO_CHARACTER else character
+
+
+def worst_first(cases: Iterable[CaseResult]) -> list[CaseResult]:
+    """Returns the cases by outcome, worst first, else in the order of the run."""
+    return sorted(cases, key=lambda case: _ORDER.index(case.verdict.outcome))
+
+
+def not_excluded(audit: Audit) -> list[str]:
+    """Returns the catalogued faults that lie within epsilon of the target on every passed case."""
+    passed = [
+        set(case.evidence.blind)
+        for case in audit.cases
+        if case.evidence and case.verdict.outcome is Outcome.PASS
+    ]
+    return sorted(set.intersection(*passed)) if passed else []
+
+
+def trials(audit: Audit) -> int:
+    """Returns the rounds counted over all cases."""
+    return sum(case.evidence.trials for case in audit.cases if case.evidence)
+
+
+def settings_line(record: Record) -> str:
+    """Returns one line that says under which settings the run stands."""
+    s = record.settings
+    amount = f"{s.samples:,} trials a case" if s.samples else f"up to {s.cap:,} trials a case"
+    return (
+        f"tier {s.tier}, {amount}, epsilon {s.epsilon:g}, alpha {s.alpha:g}, delta {s.delta:g}, "
+        f"seed {s.seed}, {s.dtype} on {s.device}"
+    )
+
+
+def fixed(value: float | None) -> str:
+    """Returns a total variation to four places, the smallest ones in powers of ten.
+
+    >>> fixed(0.06), fixed(0.0), fixed(3e-7), fixed(None)
+    ('0.0600', '0', '3.0e-07', '–')
+    """
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0"
+    return f"{value:.4f}" if abs(value) >= 5e-4 else f"{value:.1e}"
+
+
+def p_value(value: float) -> str:
+    """Returns a p-value with two digits.
+
+    >>> p_value(0.4321), p_value(2e-9), p_value(0.0)
+    ('0.43', '2.0e-09', '<1e-300')
+    """
+    if value == 0:
+        return "<1e-300"
+    return f"{value:.2f}" if value >= 0.01 else f"{value:.1e}"
+
+
+def e_value(log_e: float) -> str:
+    """Returns exp(log_e) with two digits, also where it is beyond any float.
+
+    >>> e_value(0.0), e_value(13.816), e_value(-2000.0)
+    ('1.0', '1.0e+06', '2.6e-869')
+    """
+    power = log_e / math.log(10)
+    exponent = math.floor(power)
+    mantissa = round(10 ** (power - exponent), 1)
+    if mantissa >= 10:
+        mantissa, exponent = 1.0, exponent + 1
+    if -2 <= exponent < 3:
+        return f"{mantissa * 10**exponent:.2g}" if exponent else f"{mantissa:.1f}"
+    return f"{mantissa:.1f}e{exponent:+03d}"

@@ -1,0 +1,42 @@
+"""Small reads of a StepBatch and its generator that several callers share."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from audit.samplers.interface import StepBatch
+
+_MULTIPLIER = 2654435761  # Knuth's, odd, so that no position has weight 0
+
+
+def tensors(batch: StepBatch) -> dict[str, Tensor]:
+    """Returns the tensors of a batch by field name, those of its options among them."""
+    own = {name: value for name, value in batch._asdict().items() if isinstance(value, Tensor)}
+    return own | (batch.options._asdict() if batch.options else {})
+
+
+def stored_once(tensor: Tensor) -> Tensor:
+    """Returns the view of a tensor that leaves out the repetitions of an `expand()`.
+
+    >>> stored_once(torch.zeros(1, 3).expand(4, 3)).shape
+    torch.Size([1, 3])
+    """
+    return tensor[tuple(slice(1) if stride == 0 else slice(None) for stride in tensor.stride())]
+
+
+def seed_from(generator: torch.Generator) -> int:
+    """Returns a seed drawn from the generator, 0 to 2^63 - 2."""
+    drawn = torch.randint(2**63 - 1, (1,), generator=generator, device=generator.device)
+    return int(drawn.item())
+
+
+def checksums(batch: StepBatch) -> Tensor:
+    """Returns one int64 a tensor, on their device, that changes with any byte or their order."""
+    return torch.stack([_checksum(tensor) for tensor in tensors(batch).values()])
+
+
+def _checksum(tensor: Tensor) -> Tensor:
+    data = stored_once(tensor).reshape(-1).view(torch.uint8).long()
+    position = torch.arange(1, len(data) + 1, device=data.device)
+    return ((data + 1) * position * _MULTIPLIER).sum()

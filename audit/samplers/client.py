@@ -1,0 +1,135 @@
+"""The parent's end of a worker: a user's sampler in another process that looks like any other.
+
+Everything that decides a verdict stays on this side: the worker gets copies of a batch and a
+seed, and what comes back is raw rows. A failed worker is never started again.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+import time
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+
+from audit.errors import DraftproofError, SamplerError, UsageError
+from audit.samplers import worker
+from audit.samplers.batch import seed_from, stored_once, tensors
+from audit.samplers.interface import StepBatch
+from audit.samplers.process import WorkerProcess
+
+START_SECONDS = 120.0  # importing torch and the user's packages takes none of the sampler's time
+_ALIGNMENT = 64
+
+
+class WorkerSampler:
+    """A sampler that runs in a worker process; `about` is what the worker said at its start.
+
+    `spec` is `module:object` or `path.py:object`; `timeout` are the seconds for one call.
+    Raises: UsageError or SamplerError where the sampler cannot be loaded.
+    """
+
+    def __init__(self, spec: str, *, device: str, timeout: float, python: str = "") -> None:
+        self._spec = spec
+        self._timeout = timeout
+        self._number = 0
+        self._process = WorkerProcess(python or sys.executable, spec=spec, device=device)
+        self.about = self._reply(START_SECONDS + timeout)
+        if "error" in self.about:
+            detail = self.about["detail"] + self._process.printed()
+            self.close()
+            raise refusal(self.about["error"], usage=self.about["usage"], detail=detail)
+
+    def __call__(
+        self, batch: StepBatch, generator: torch.Generator
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Returns what the sampler returned, as int64 tensors. Raises SamplerError."""
+        if not self._process.alive:
+            raise SamplerError(f"{self._spec} cannot be called: its worker process has ended.")
+        self._number += 1
+        fields, end = self._write(batch)
+        request = {
+            "number": self._number,
+            "seed": seed_from(generator),
+            "device": str(batch.draft_token_ids.device),
+            "fields": fields,
+            "result": end,
+        }
+        self._send(request)
+        reply = self._reply(self._timeout)
+        if "error" in reply:
+            detail = reply["detail"] + self._process.printed()
+            raise SamplerError(f"{self._spec} {reply['error']}", detail=detail)
+        self._process.trim_log()
+        return self._result(batch, end, reply["parts"])
+
+    def close(self) -> None:
+        """Ends the worker and all that it started."""
+        self._process.end()
+
+    def _write(self, batch: StepBatch) -> tuple[list[worker.Stored], int]:
+        """Returns where each tensor stands in the file, and the offset behind them."""
+        fields, offset = [], 0
+        for name, tensor in tensors(batch).items():
+            once = stored_once(tensor).contiguous().cpu()
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            fields.append(worker.Stored(name, dtype, list(tensor.shape), list(once.shape), offset))
+            worker.write_tensor(self._process.file, once, offset)
+            offset += -(-once.nbytes // _ALIGNMENT) * _ALIGNMENT
+        return fields, offset
+
+    def _result(self, batch: StepBatch, offset: int, parts: int) -> Tensor | tuple[Tensor, Tensor]:
+        rows, gamma = batch.draft_token_ids.shape
+        size = rows * (gamma + parts)
+        flat = worker.read_tensor(self._process.file, torch.int64, [size], offset)
+        flat = flat.to(batch.draft_token_ids.device)
+        tokens = flat[: rows * (gamma + 1)].view(rows, gamma + 1)
+        return tokens if parts == 1 else (tokens, flat[rows * (gamma + 1) :])
+
+    def _send(self, request: dict[str, Any]) -> None:
+        try:
+            worker.send(self._process.requests, request)
+        except BrokenPipeError:
+            raise self._died() from None
+
+    def _reply(self, seconds: float) -> dict[str, Any]:
+        """Returns the reply to the last request. Raises SamplerError where none comes in time."""
+        deadline = time.monotonic() + seconds
+        try:
+            reply = worker.receive(self._process.replies, lambda: self._wait(deadline))
+        except TimeoutError:
+            raise self._stopped(f"did not answer within {seconds:g} s") from None
+        except EOFError:
+            raise self._died() from None
+        except ValueError:
+            raise self._stopped("wrote something else than a reply into our pipe") from None
+        if reply.get("number") != self._number:
+            raise self._stopped("sent a reply to another call")
+        return reply
+
+    def _wait(self, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(self._process.replies, select.POLLIN)
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError
+
+    def _died(self) -> SamplerError:
+        printed = self._process.printed()
+        said = f"{self._spec} ended its worker process {self._when()}: {self._process.end()}."
+        return SamplerError(said, detail=printed)
+
+    def _stopped(self, did: str) -> SamplerError:
+        printed = self._process.printed()
+        self._process.end()
+        said = f"{self._spec} {did} {self._when()} and was stopped."
+        return SamplerError(said, detail=printed)
+
+    def _when(self) -> str:
+        return f"in call {self._number}" if self._number else "while it was loaded"
+
+
+def refusal(sentence: str, *, usage: bool, detail: str) -> DraftproofError:
+    """Returns the error for a sampler that could not be loaded."""
+    return UsageError(sentence) if usage else SamplerError(sentence, detail=detail)

@@ -1,0 +1,110 @@
+"""The contract of `audit.samplers.interface`, checked: what a call returned and what it touched.
+
+What shapes tell is checked at every call by `tokens_of` and `Watch`, without host
+synchronisation. What needs the values is one flag a row, `faulty_rows`: the harness may add the
+flags up and read them once a chunk; only then does `explain` look for the first faulty row.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from audit.errors import SamplerError
+from audit.samplers.batch import tensors
+from audit.samplers.interface import StepBatch
+from audit.samplers.worker import complaint
+
+
+def check_output(batch: StepBatch, output: object) -> Tensor:
+    """Returns the tokens of a return value that keeps the contract, int64 [batch, gamma + 1].
+
+    Raises: SamplerError, naming the first offending row and value.
+    """
+    tokens = tokens_of(batch, output)
+    said = explain(batch, tokens)
+    if isinstance(output, tuple) and len(output) == 2 and not said:
+        said = _explain_accepted(batch, output[1])
+    if said:
+        raise SamplerError(f"the sampler broke its contract: {said}")
+    return tokens
+
+
+def tokens_of(batch: StepBatch, output: object) -> Tensor:
+    """Returns the tokens of a return value as int64 [batch, gamma + 1], their values unchecked.
+
+    Token ids are int64 or int32; every other type, shape, dtype or device is refused.
+    Raises: SamplerError.
+    """
+    wrong = complaint(output, batch)
+    if wrong:
+        raise SamplerError(f"the sampler {wrong}.")
+    tokens: Tensor = output[0] if isinstance(output, tuple) else output  # type: ignore[assignment]
+    return tokens.long()
+
+
+def faulty_rows(batch: StepBatch, tokens: Tensor) -> Tensor:
+    """Returns which rows are no emitted block, bool [batch].
+
+    A block is 1 to num_draft_tokens + 1 ids of the vocabulary, then -1.
+    """
+    emitted = tokens >= 0
+    beyond = (tokens < -1) | (tokens >= batch.target_probs.shape[2])
+    after_the_end = emitted[:, 1:] & ~emitted[:, :-1]
+    too_many = emitted.sum(1) > batch.num_draft_tokens + 1
+    return beyond.any(1) | after_the_end.any(1) | ~emitted[:, 0] | too_many
+
+
+def explain(batch: StepBatch, tokens: Tensor) -> str:
+    """Returns the sentence on the first faulty row, "" where there is none."""
+    faulty = faulty_rows(batch, tokens).nonzero()
+    if not len(faulty):
+        return ""
+    row = int(faulty[0])
+    values = tokens[row].tolist()
+    most = int(batch.num_draft_tokens[row]) + 1
+    return f"row {row} is {values}: {_fault(values, batch.target_probs.shape[2], most)}."
+
+
+def _fault(row: list[int], vocab_size: int, most: int) -> str:
+    """Returns what is wrong with a faulty row of which at most `most` tokens may be emitted."""
+    for position, token in enumerate(row):
+        if token < -1 or token >= vocab_size:
+            return f"token {token} at position {position} is not an id from 0 to {vocab_size - 1}"
+    length = row.index(-1) if -1 in row else len(row)
+    if length == 0:
+        return "it emits no token, and every round emits at least one"
+    if any(token >= 0 for token in row[length:]):
+        return f"it goes on after the -1 at position {length}, which ends a row"
+    return f"it emits {length} tokens, but {most - 1} drafted ones allow at most {most}"
+
+
+def _explain_accepted(batch: StepBatch, accepted: Tensor) -> str:
+    """Returns the sentence on the first number accepted that no round can have, or ""."""
+    wrong = ((accepted < 0) | (accepted > batch.num_draft_tokens)).nonzero()
+    if not len(wrong):
+        return ""
+    row = int(wrong[0])
+    most = int(batch.num_draft_tokens[row])
+    return f"row {row} says {int(accepted[row])} accepted, but 0 to {most} are possible."
+
+
+class Watch:
+    """Remembers the inputs of a call, to see afterwards whether the sampler wrote into them.
+
+    It reads the counters that torch keeps of in-place operations, which costs nothing; writes
+    that go around torch show in `audit.samplers.batch.checksums`, at one pass over every tensor.
+    """
+
+    def __init__(self, batch: StepBatch) -> None:
+        self._batch = batch
+        self._versions = _versions(batch)
+
+    def check(self) -> None:
+        """Raises SamplerError, naming the tensor, where one was changed in place."""
+        for name, version in _versions(self._batch).items():
+            if version != self._versions[name]:
+                raise SamplerError(f"the sampler wrote into its input {name}; it must copy it.")
+
+
+def _versions(batch: StepBatch) -> dict[str, int]:
+    return {name: tensor._version for name, tensor in tensors(batch).items()}

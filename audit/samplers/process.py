@@ -1,0 +1,112 @@
+"""A worker process with its pipes, its log and the in-memory file that tensors travel in.
+
+The worker leads a process group of its own, which ends when it is told to, when the handle is
+lost, and (through a pipe that only this process holds open) when this process dies. POSIX only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import weakref
+from contextlib import suppress
+from typing import IO, Any
+
+from audit.errors import UsageError
+from audit.samplers import worker
+
+_LOG_LIMIT = 1 << 20
+_LOG_TAIL = 4000
+_SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "PYTHONUNBUFFERED": "1",  # what it printed is in the log even if it is killed
+}
+
+
+class WorkerProcess:
+    """A started worker: write requests to `requests`, read replies from `replies`.
+
+    Raises: UsageError where `python` cannot be started.
+    """
+
+    def __init__(self, python: str, *, spec: str, device: str) -> None:
+        self.file = _memory_file()
+        self._log: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed by _end)
+        (requests, self.requests), (self.replies, replies) = os.pipe(), os.pipe()
+        lifeline, held = os.pipe()
+        given = {"spec": spec, "device": device}
+        theirs = [requests, replies, lifeline]
+        ours = [self.requests, self.replies, held, self.file]
+        try:
+            self._process = _popen(python, given, [*theirs, self.file], self._log)
+        except OSError as error:
+            self._log.close()
+            _close(ours)
+            raise UsageError(f"{python} cannot be started: {error.strerror}.") from None
+        finally:
+            _close(theirs)
+        self._end = weakref.finalize(self, _end, self._process, ours, self._log)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not been ended by us."""
+        return self._end.alive
+
+    def printed(self) -> str:
+        """Returns the last of what it printed."""
+        size = os.fstat(self._log.fileno()).st_size
+        tail = os.pread(self._log.fileno(), _LOG_TAIL, max(0, size - _LOG_TAIL))
+        return tail.decode(errors="replace")
+
+    def trim_log(self) -> None:
+        """Empties the log where it has grown long: a sampler may print at every call."""
+        if os.fstat(self._log.fileno()).st_size > _LOG_LIMIT:
+            os.ftruncate(self._log.fileno(), 0)
+
+    def end(self) -> str:
+        """Kills the process group and returns how the worker had ended."""
+        self._end()
+        code = self._process.returncode
+        if code == -signal.SIGKILL:
+            return "it was killed, or closed its pipes"
+        return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+
+
+def _popen(
+    python: str, given: dict[str, Any], descriptors: list[int], log: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [python, worker.__file__, json.dumps({**given, "descriptors": descriptors})],
+        pass_fds=descriptors,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        env={**os.environ, **_SETTINGS},
+        start_new_session=True,
+    )
+
+
+def _end(process: subprocess.Popen[bytes], descriptors: list[int], log: IO[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # not yet waited for: the group is ours
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    _close(descriptors)
+    log.close()
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _memory_file() -> int:
+    """Returns the descriptor of a nameless file, in memory where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("draftproof")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,115 @@
+"""What a run may be told, the tiers, and the bounds of every setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from audit.errors import UsageError
+from audit.statistics.certificate import looks
+
+
+@dataclass(frozen=True)
+class Tier:
+    """How much a run may cost and what it certifies: trials a case, and epsilon."""
+
+    cap: int
+    epsilon: float
+
+
+TIERS: Mapping[str, Tier] = {
+    "smoke": Tier(20_000, 0.05),
+    "ci": Tier(200_000, 0.02),
+    "audit": Tier(2_000_000, 0.005),
+    "deep": Tier(20_000_000, 0.002),
+}
+DTYPES: Mapping[str, torch.dtype] = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "bfloat16": torch.bfloat16,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run may be told; None takes the tier's value.
+
+    samples: fixed-n mode, this many trials a case and one look. limit: stop there, no verdict.
+    time_limit: seconds for the whole run. timeout: seconds for one call of a worker process.
+    declares: rules that the sampler follows. python: the interpreter of the worker process.
+    """
+
+    seed: int = 0
+    device: str = "auto"
+    dtype: str = "float32"
+    batch_size: int | None = None
+    tier: str = "ci"
+    samples: int | None = None
+    epsilon: float | None = None
+    alpha: float = 1e-6
+    delta: float = 1e-3
+    accept_within: float | None = None
+    time_limit: float | None = None
+    timeout: float = 60.0
+    limit: int | None = None
+    declares: tuple[str, ...] = ()
+    in_process: bool = False
+    python: str | None = None
+
+    @property
+    def cap(self) -> int:
+        """Trials a case at most."""
+        wanted = self.samples or TIERS[self.tier].cap
+        return min(wanted, self.limit or wanted)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the number of trials is fixed, so that only the last look decides."""
+        return self.samples is not None
+
+    @property
+    def certify(self) -> float:
+        """The TV to certify."""
+        return TIERS[self.tier].epsilon if self.epsilon is None else self.epsilon
+
+    @property
+    def torch_device(self) -> torch.device:
+        """The device, with "auto" looked up."""
+        found = "cuda" if torch.cuda.is_available() else "cpu"
+        return torch.device(found if self.device == "auto" else self.device)
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """The dtype of the rows that are handed over."""
+        return DTYPES[self.dtype]
+
+    @property
+    def looks(self) -> list[int]:
+        """The declared numbers of trials; in fixed-n mode only the last decides."""
+        return looks(self.cap)
+
+
+DEFAULTS = Settings()
+
+
+def check(settings: Settings) -> None:
+    """Raises UsageError for the first setting out of its bounds."""
+    known = {"tier": TIERS, "dtype": DTYPES, "device": ("auto", "cpu", "cuda")}
+    for name, choices in known.items():
+        value = getattr(settings, name)
+        if value not in choices and not (name == "device" and str(value).startswith("cuda:")):
+            raise UsageError(f"{name} = {value!r} is not one of {', '.join(choices)}.")
+    for name in ("alpha", "delta", "epsilon", "accept_within"):
+        value = getattr(settings, name)
+        if value is not None and not 0 < value < 1:
+            raise UsageError(f"{name} = {value!r} is not between 0 and 1, both excluded.")
+    for name in ("samples", "limit", "batch_size", "time_limit", "timeout"):
+        value = getattr(settings, name)
+        if value is not None and not value > 0:
+            raise UsageError(f"{name} = {value!r} is not positive.")
+    if settings.device.startswith("cuda") and not torch.cuda.is_available():
+        raise UsageError(
+            f"device = {settings.device!r}: torch finds no GPU here; take cpu or auto."
+        )

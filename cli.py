@@ -1,0 +1,6 @@
+"""Runs draftproof from a checkout: `python cli.py --help`."""
+
+from audit.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""The page: its content, its policy, and names that try to leave their place."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+import sample_record as sample
+
+from audit.record import EMBEDDED_OPEN
+from audit.render.html import case_anchor, page
+from audit.verdict import SCOPE, TRUST, Outcome
+
+HOSTILE_CASES = (
+    sample.bad(sample.HOSTILE),
+    sample.case_result('a" onload="x', Outcome.ERROR, None, detail=sample.HOSTILE),
+    sample.good("</details><h1>"),
+)
+HOSTILE_PAGE = page(sample.record(sample.audit(sample.HOSTILE, *HOSTILE_CASES)))
+PAGE = page(sample.record())
+
+
+class Outline(HTMLParser):
+    """Collects tags, ids and attribute names, and checks that tags are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.attributes: set[str] = set()
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in ("meta", "br"):
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in ("meta", "br"):
+            self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+@pytest.mark.parametrize("text", [PAGE, HOSTILE_PAGE])
+def test_tags_are_closed_and_ids_unique(text: str) -> None:
+    outline = Outline(text)
+    assert len(outline.ids) == len(set(outline.ids))
+
+
+def test_nothing_is_fetched_and_nothing_is_styled_inline() -> None:
+    outline = Outline(HOSTILE_PAGE)
+    assert not outline.attributes & {"src", "style", "srcset", "action", "onload", "onclick"}
+    assert not {"link", "img", "iframe", "object", "form", "base"} & set(outline.tags)
+    assert not re.search(r"https?://", HOSTILE_PAGE)
+
+
+def test_the_policy_allows_the_one_style_and_the_one_script_by_hash() -> None:
+    style = re.search(r"<style>(.*?)</style>", PAGE, re.DOTALL)
+    script = re.search(r"<script>(.*?)</script>", PAGE, re.DOTALL)
+    assert style is not None
+    assert script is not None
+    for text in (style[1], script[1]):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in PAGE
+    assert "default-src 'none'" in PAGE
+    assert "unsafe" not in PAGE
+
+
+def test_a_hostile_name_is_text_and_short() -> None:
+    assert HOSTILE_PAGE.count("<script") == 2  # the record and the page's own
+    assert "&lt;script&gt;alert(1)" in HOSTILE_PAGE
+    shown, _, _ = HOSTILE_PAGE.partition(EMBEDDED_OPEN)
+    assert not any(sign in shown for sign in "\x1b\u202e\x00")
+    assert "x" * 8_001 not in shown
+
+
+def test_verdict_scope_and_limits_are_said() -> None:
+    for sentence in (SCOPE, TRUST, "bonus-missing, lenience-half", "not tested"):
+        assert sentence in PAGE
+    assert "transformers was judged on 2 cases." in PAGE
+
+
+def test_a_failed_case_is_open_and_a_passed_one_closed() -> None:
+    text = page(sample.record(sample.audit("s", sample.good("fine"), sample.bad("wrong"))))
+    assert '<details id="wrong" open>' in text
+    assert '<details id="fine">' in text
+    assert text.index('id="wrong"') < text.index('id="fine"')
+
+
+def test_the_control_and_what_it_predicts_are_there() -> None:
+    assert "fault:full-target-fallback" in PAGE
+    assert PAGE.count('<path class="fault1"') == 6  # two cases of three tokens
+
+
+def test_equal_records_give_equal_bytes() -> None:
+    assert page(sample.record()) == PAGE
+
+
+def test_many_blocks_are_cut_to_twenty_and_the_rest() -> None:
+    counts = {str(block): 100 - block for block in range(50)}
+    case = sample.good().model_copy(update={"counts": counts})
+    text = page(sample.record(sample.audit("s", case)))
+    assert f'<th scope="row">rest</th><td class="number">{sum(range(51, 81)):,}</td>' in text
+
+
+def test_twenty_cases_stay_under_150_kilobytes() -> None:
+    cases = [sample.bad(f"case-{n}") for n in range(20)]
+    assert len(page(sample.record(sample.audit("s", *cases))).encode()) < 150_000
+
+
+def test_anchors_keep_plain_ids_and_hash_the_others() -> None:
+    assert case_anchor("basis-1") == "basis-1"
+    assert re.fullmatch(r"case-[0-9a-f]{8}", case_anchor("record"))
+    assert re.fullmatch(r"case-[0-9a-f]{8}", case_anchor('"><script>'))

@@ -1,0 +1,51 @@
+"""Words, numbers and names as they are shown."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import sample_record as sample
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.render import words
+from audit.verdict import Outcome
+
+
+@given(st.text(max_size=300), st.integers(2, 50))
+def test_cleaned_text_is_short_and_has_no_invisible_character(text: str, limit: int) -> None:
+    shown = words.clean(text, limit)
+    assert len(shown) <= limit
+    assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in shown)
+
+
+def test_every_outcome_has_a_sign_of_its_own_and_a_tone() -> None:
+    assert set(words.SIGNS) == set(Outcome)
+    undecided = (Outcome.NO_VERDICT, Outcome.NOT_TESTABLE)
+    signs = [words.SIGNS[outcome].sign for outcome in Outcome if outcome not in undecided]
+    assert len(set(signs)) == len(signs)
+
+
+@given(st.floats(-5_000, 5_000))
+def test_an_e_value_is_shown_within_rounding(log_e: float) -> None:
+    mantissa, _, exponent = words.e_value(log_e).partition("e")
+    shown = 2.302585092994046 * int(exponent or 0) + float(unbound_log(mantissa))
+    assert abs(shown - log_e) < 0.06
+
+
+def unbound_log(mantissa: str) -> float:
+    """Returns the natural logarithm of a decimal."""
+    from math import log
+
+    return log(float(mantissa))
+
+
+def test_faults_are_excluded_by_passed_cases_only() -> None:
+    record = sample.record(sample.audit("s", sample.bad(), sample.good()))
+    assert words.not_excluded(record) == ["bonus-missing", "lenience-half"]
+    assert words.not_excluded(sample.audit("s", sample.bad())) == []
+
+
+def test_the_worst_case_comes_first() -> None:
+    cases = [sample.good("a"), sample.bad("b"), sample.case_result("c", Outcome.ERROR, None)]
+    assert [case.id for case in words.worst_first(cases)] == ["c", "b", "a"]

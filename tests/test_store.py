@@ -1,0 +1,64 @@
+"""The run directory: chunks survive whole or not at all, and a run is locked to its settings."""
+
+import numpy as np
+import pytest
+
+from audit.counts import Counts
+from audit.errors import UsageError
+from audit.harness.collect import Collected
+from audit.harness.store import RunDirectory
+
+
+def collected(seed):
+    generator = np.random.default_rng(seed)
+
+    def table(*shape):
+        return generator.integers(0, 9, size=shape)
+
+    counts = Counts((table(3, 2, 9), table(1, 2, 4)), (3, 2))
+    first = Counts((table(3, 2, 9), table(1, 2, 4)), (3, 2))
+    return Collected(counts, first, table(4, 8), table(8, 8), table(8, 8))
+
+
+def same(a, b):
+    return all(
+        np.array_equal(x, y)
+        for x, y in [
+            *zip(a.counts.tables, b.counts.tables, strict=True),
+            *zip(a.first_rows.tables, b.first_rows.tables, strict=True),
+            (a.calls, b.calls),
+            (a.row_pairs, b.row_pairs),
+            (a.call_pairs, b.call_pairs),
+        ]
+    )
+
+
+def test_a_chunk_comes_back_as_it_was_saved(tmp_path):
+    store = RunDirectory(tmp_path / "run", {"seed": 1}, name="audit")
+    saved = [collected(1), collected(2)]
+    store.save("chunk", saved)
+    loaded = RunDirectory(tmp_path / "run", {"seed": 1}, name="audit").load("chunk")
+    assert all(same(a, b) for a, b in zip(saved, loaded, strict=True))
+    assert loaded[0].counts.bases == (3, 2)
+    assert store.load("another") is None
+
+
+def test_a_torn_chunk_is_never_left_behind(tmp_path, monkeypatch):
+    store = RunDirectory(tmp_path, {}, name="audit")
+    monkeypatch.setattr(np, "savez_compressed", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        store.save("chunk", [collected(1)])
+    assert store.load("chunk") is None
+
+
+def test_other_settings_are_refused_and_named(tmp_path):
+    RunDirectory(tmp_path, {"epsilon": 0.05, "seed": 1}, name="audit")
+    with pytest.raises(UsageError, match=r"epsilon was 0\.05 and is now 0\.02"):
+        RunDirectory(tmp_path, {"epsilon": 0.02, "seed": 1}, name="audit")
+    RunDirectory(tmp_path, {"epsilon": 0.02, "seed": 1}, name="control")
+
+
+def test_without_a_folder_nothing_is_kept():
+    store = RunDirectory(None, {}, name="audit")
+    store.save("chunk", [collected(1)])
+    assert store.load("chunk") is None

@@ -29,7 +29,7 @@ def cut_short(text: str) -> str:
     """Returns the text, or its beginning and its length where it is long.
 
     >>> cut_short("a" * 1000)[-24:]
-    'aaaa... (1000 characters)'
+    'aaa... (1000 characters)'
     """
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 

@@ -130,9 +130,7 @@ class CaseSetup:
 
 def biased_faults() -> tuple[str, ...]:
     """Returns the ids of the catalogued faults that change the law."""
-    return tuple(
-        name for name, rule in RULES.items() if rule.family == "fault" and not rule.lossless
-    )
+    return tuple(name for name, rule in RULES.items() if not rule.lossless)
 
 
 def set_up(

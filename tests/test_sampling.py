@@ -61,9 +61,7 @@ def test_no_rules_change_nothing():
 @given(weights, st.integers(1, 12), st.fractions(Fraction(1, 50), 1), st.integers(1, 4))
 def test_rows_stay_rows_and_keep_their_order(numbers, top_k, top_p, inverse):
     row = Row.normalised(numbers)
-    rules = SamplingRules(
-        temperature_inverse=inverse, top_k=min(top_k, len(row)), top_p=top_p
-    )
+    rules = SamplingRules(temperature_inverse=inverse, top_k=min(top_k, len(row)), top_p=top_p)
     kept = rules(row)
     assert sum(kept) == 1
     assert kept[most_probable(row)] > 0

@@ -78,7 +78,7 @@ _LOSSLESS = (
         id="point-mass",
         family="lossless",
         meaning="accepts with p(x), as if q were 1 at x, and falls back to p without x",
-        formula="p q + (1 - p(x)) p without x, summed over x = p",
+        formula="for every x: p(x) at x + (1 - p(x)) p without x, normalised = p",
         happens="fixed drafts (n-gram, prompt lookup, top-k trees) or a q that was not handed over",
         law=rules.POINT_MASS,
         reports=("EAGLE #183", "vllm #40149", "vllm-ascend #2881"),
@@ -92,7 +92,7 @@ _LOSSLESS = (
         happens="block verification, accepts more than the ratio rule from 2 drafted tokens on",
         law=rules.block,
         reports=("vllm-ascend #7807",),
-        reference="Sun et al. (2025), Algorithm 2",
+        reference="Sun et al. (2025), block verification",
         lossless=True,
     ),
 )

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from audit.exact.paths import Rounds, Step
-from audit.exact.ratios import Ratios, Tokens, clipped_ratio, minimum, whole
+from audit.exact.ratios import Ratios, clipped_ratio, minimum, whole
 
 RowSequence = Sequence[Ratios]
 
@@ -105,8 +103,3 @@ class Chain:
     def _recovered(self, step: Step) -> Ratios:
         weights = self.fallback(step)
         return (weights.without(step.token) if self.without_rejected else weights).normalised()
-
-
-def argmax(row: Ratios) -> Tokens:
-    """Returns the most probable token [...] of each row [..., vocab]; ties go to the lowest id."""
-    return np.asarray(np.argmax(row.numerators, axis=-1))

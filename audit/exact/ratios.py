@@ -92,7 +92,7 @@ class Ratios:
         return Ratios(integers.product(self.numerators, multiple // self.denominators), multiple)
 
     def spread(self, rows: Ratios) -> Ratios:
-        """Returns the products [n, a * vocab] of masses [n, a] and the entries of rows [n, vocab]."""
+        """Returns the products [n, a * vocab] of masses [n, a] with rows [n, vocab]."""
         pairs = self.numerators[:, :, None], rows.numerators[:, None, :]
         numerators = integers.product(*pairs).reshape(len(self.numerators), -1)
         denominators = integers.product(self.denominators, rows.denominators)

@@ -1,14 +1,16 @@
 """The lossless rules as exact laws of one round.
 
 References: Leviathan, Kalman, Matias (2023), Algorithm 1, and Chen et al. (2023) for `RATIO`;
-Sun et al. (2025), Algorithm 2, for `block`.
+Sun et al. (2025) for `block`.
 """
 
 from __future__ import annotations
 
-from audit.exact.chain import Branch, Chain, RowSequence, argmax
+import numpy as np
+
+from audit.exact.chain import Branch, Chain, RowSequence
 from audit.exact.paths import Rounds, Step
-from audit.exact.ratios import Ratios, clipped_ratio, one_hot, whole
+from audit.exact.ratios import Ratios, Tokens, clipped_ratio, one_hot, whole
 
 
 def target_prob(step: Step) -> Ratios:
@@ -19,6 +21,11 @@ def target_prob(step: Step) -> Ratios:
 def target(step: Step) -> Ratios:
     """Returns the whole target row."""
     return step.p
+
+
+def argmax(row: Ratios) -> Tokens:
+    """Returns the most probable token [...] of each row [..., vocab]; ties go to the lowest id."""
+    return np.asarray(np.argmax(row.numerators, axis=-1))
 
 
 def is_argmax(step: Step) -> Ratios:

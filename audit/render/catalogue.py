@@ -30,7 +30,7 @@ def rule_page(rule: Rule, *, color: bool, width: int) -> str:
 def faults_table(rules: Iterable[Rule]) -> str:
     """Returns the faults as a Markdown table."""
     lines = ["| fault | what it does | law of an emitted token |", "|---|---|---|"]
-    faults = (rule for rule in rules if rule.family == "fault")
+    faults = (rule for rule in rules if rule.family != "lossless")
     lines += [f"| `{r.id}` | {_cell(r.meaning)} | {_cell(r.formula)} |" for r in faults]
     return "\n".join(lines) + "\n"
 
@@ -47,7 +47,7 @@ def _section(rule: Rule) -> str:
 
 def _entries(rule: Rule) -> list[tuple[str, str]]:
     """Returns terms and values, those without a value left out."""
-    name = "fault" if rule.family == "fault" else "rule"
+    name = "rule" if rule.family == "lossless" else "fault"
     entries = [
         ("family", _family(rule)),
         ("does", rule.meaning),

@@ -132,8 +132,8 @@ def _control(record: Record) -> list[Text]:
 def _notes(record: Record) -> list[Text]:
     """Returns what limits the verdict: scope, faults that stay possible, what was not tested."""
     notes = [SCOPE]
-    if blind := words.not_excluded(record):
-        notes.append(f"Faults that this run does not exclude: {', '.join(blind)}.")
+    if (blind := words.not_excluded(record)) is not None:
+        notes.append(f"Faults that this run does not exclude: {', '.join(blind) or 'none'}.")
     notes.append(f"Not tested: {', '.join(words.NOT_TESTED)}.")
     return [Text(note, style="dim") for note in notes]
 

@@ -69,14 +69,17 @@ def worst_first(cases: Iterable[CaseResult]) -> list[CaseResult]:
     return sorted(cases, key=lambda case: _ORDER.index(case.verdict.outcome))
 
 
-def not_excluded(audit: Audit) -> list[str]:
-    """Returns the catalogued faults that lie within epsilon of the target on every passed case."""
+def not_excluded(audit: Audit) -> list[str] | None:
+    """Returns the catalogued faults that lie within epsilon of the target on every passed case.
+
+    None where no case passed: then nothing is excluded.
+    """
     passed = [
         set(case.evidence.blind)
         for case in audit.cases
         if case.evidence and case.verdict.outcome is Outcome.PASS
     ]
-    return sorted(set.intersection(*passed)) if passed else []
+    return sorted(set.intersection(*passed)) if passed else None
 
 
 def trials(audit: Audit) -> int:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import select
 import sys
 import time
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from audit.errors import DraftproofError, SamplerError, UsageError
-from audit.samplers import worker
 from audit.samplers.batch import seed_from, stored_once, tensors
 from audit.samplers.interface import StepBatch
 from audit.samplers.process import WorkerProcess
+from audit.samplers.worker import wire
 
 START_SECONDS = 120.0  # importing torch and the user's packages takes none of the sampler's time
 _ALIGNMENT = 64
@@ -69,28 +69,28 @@ class WorkerSampler:
         """Ends the worker and all that it started."""
         self._process.end()
 
-    def _write(self, batch: StepBatch) -> tuple[list[worker.Stored], int]:
+    def _write(self, batch: StepBatch) -> tuple[list[wire.Stored], int]:
         """Returns where each tensor stands in the file, and the offset behind them."""
         fields, offset = [], 0
         for name, tensor in tensors(batch).items():
             once = stored_once(tensor).contiguous().cpu()
             dtype = str(tensor.dtype).removeprefix("torch.")
-            fields.append(worker.Stored(name, dtype, list(tensor.shape), list(once.shape), offset))
-            worker.write_tensor(self._process.file, once, offset)
+            fields.append(wire.Stored(name, dtype, list(tensor.shape), list(once.shape), offset))
+            wire.write_tensor(self._process.file, once, offset)
             offset += -(-once.nbytes // _ALIGNMENT) * _ALIGNMENT
         return fields, offset
 
     def _result(self, batch: StepBatch, offset: int, parts: int) -> Tensor | tuple[Tensor, Tensor]:
         rows, gamma = batch.draft_token_ids.shape
         size = rows * (gamma + parts)
-        flat = worker.read_tensor(self._process.file, torch.int64, [size], offset)
+        flat = wire.read_tensor(self._process.file, torch.int64, [size], offset)
         flat = flat.to(batch.draft_token_ids.device)
         tokens = flat[: rows * (gamma + 1)].view(rows, gamma + 1)
         return tokens if parts == 1 else (tokens, flat[rows * (gamma + 1) :])
 
     def _send(self, request: dict[str, Any]) -> None:
         try:
-            worker.send(self._process.requests, request)
+            wire.send(self._process.requests, request)
         except BrokenPipeError:
             raise self._died() from None
 
@@ -98,7 +98,7 @@ class WorkerSampler:
         """Returns the reply to the last request. Raises SamplerError where none comes in time."""
         deadline = time.monotonic() + seconds
         try:
-            reply = worker.receive(self._process.replies, lambda: self._wait(deadline))
+            reply = wire.receive(self._process.replies, lambda: self._wait(deadline))
         except TimeoutError:
             raise self._stopped(f"did not answer within {seconds:g} s") from None
         except EOFError:

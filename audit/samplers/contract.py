@@ -12,7 +12,7 @@ from torch import Tensor
 from audit.errors import SamplerError
 from audit.samplers.batch import tensors
 from audit.samplers.interface import StepBatch
-from audit.samplers.worker import complaint
+from audit.samplers.worker.output import complaint
 
 
 def check_output(batch: StepBatch, output: object) -> Tensor:

@@ -13,11 +13,12 @@ import subprocess
 import tempfile
 import weakref
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
 from audit.errors import UsageError
-from audit.samplers import worker
 
+_FOLDER = str(Path(__file__).with_name("worker"))
 _LOG_LIMIT = 1 << 20
 _LOG_TAIL = 4000
 _SETTINGS = {
@@ -81,7 +82,7 @@ def _popen(
     python: str, given: dict[str, Any], descriptors: list[int], log: IO[bytes]
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [python, worker.__file__, json.dumps({**given, "descriptors": descriptors})],
+        [python, _FOLDER, json.dumps({**given, "descriptors": descriptors})],
         pass_fds=descriptors,
         stdin=subprocess.DEVNULL,
         stdout=log,

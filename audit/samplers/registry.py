@@ -18,11 +18,12 @@ from typing import NamedTuple
 import torch
 
 from audit.errors import UsageError
-from audit.samplers import chain, faults, rules, transformers_adapter, worker
+from audit.samplers import chain, faults, rules, transformers_adapter
 from audit.samplers.client import WorkerSampler, refusal
 from audit.samplers.facts import facts_from, nearest
 from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.interface import Facts, LoadedSampler, Sampler
+from audit.samplers.worker.loading import RefusedError, load
 
 HERE, APART = "the auditing process", "a worker process"
 _OWN_FILES = tuple(Path(str(module.__file__)) for module in (chain, faults, rules))
@@ -104,8 +105,8 @@ def _transformers() -> LoadedSampler:
 
 def _loaded_here(spec: str) -> LoadedSampler:
     try:
-        sampler, origin = worker.load(spec)
-    except worker.RefusedError as refused:
+        sampler, origin = load(spec)
+    except RefusedError as refused:
         raise refusal(str(refused), usage=refused.usage, detail=refused.detail) from None
     facts = facts_from(getattr(sampler, "draftproof", {}), name=spec)
     return LoadedSampler(spec, sampler, replace(facts, in_process=True), _here(spec, _code(origin)))

@@ -1,0 +1,101 @@
+"""Finds the object that a user's spec names, and says in one sentence why it cannot be used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+import types
+from typing import Any
+
+
+class RefusedError(Exception):
+    """Raised where a sampler cannot be used; `usage` where the name given for it is at fault."""
+
+    def __init__(self, sentence: str, *, usage: bool = False, detail: str = "") -> None:
+        super().__init__(sentence)
+        self.usage = usage
+        self.detail = detail
+
+
+def load(spec: str) -> tuple[Any, dict[str, str]]:
+    """Returns the callable that `module:object` or `path.py:object` names, and where it is from.
+
+    A class is called without arguments. The origin holds the module's name ("" for a file) and
+    its file. Raises: RefusedError, with the traceback of the user's code as detail if it failed.
+    """
+    place, _, name = spec.rpartition(":")
+    is_file = place.endswith(".py")
+    module = _from_file(place) if is_file else _by_name(place)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            known = ", ".join(n for n in vars(module) if not n.startswith("_"))
+            raise RefusedError(f"{place} has no object {name!r}; it defines {known}.", usage=True)
+        found = getattr(found, part)
+    if isinstance(found, type):
+        found = guarded(f"calling the class {spec} without arguments", found)
+    if not callable(found):
+        kind = type(found).__name__
+        wanted = "name a function (batch, generator) -> tokens"
+        raise RefusedError(
+            f"{spec} is of type {kind}, which is not callable; {wanted}.", usage=True
+        )
+    return found, {"module": "" if is_file else place, "file": module.__file__ or ""}
+
+
+def _from_file(path: str) -> types.ModuleType:
+    if not os.path.isfile(path):
+        raise RefusedError(f"{path} is not a file; give the path of a Python file.", usage=True)
+    path = os.path.abspath(path)
+    sys.path.insert(0, os.path.dirname(path))
+    module = types.ModuleType("draftproof_sampler_file")  # its own name may be a library's
+    module.__file__ = path
+    sys.modules[module.__name__] = module
+    guarded(f"importing {path}", _execute, path, vars(module))
+    return module
+
+
+def _execute(path: str, names: dict[str, Any]) -> None:
+    """Runs the file as it is now: no byte code of an earlier state is read or left behind."""
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), names)
+
+
+def _by_name(name: str) -> types.ModuleType:
+    sys.path.insert(0, os.getcwd())
+    try:
+        missing = importlib.util.find_spec(name.partition(".")[0]) is None
+    except ValueError:
+        missing = True
+    if missing:
+        raise RefusedError(f"no module {name!r} can be imported from here.", usage=True)
+    module: types.ModuleType = guarded(f"importing {name}", importlib.import_module, name)
+    return module
+
+
+def guarded(doing: str, function: Any, *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:
+        raise RefusedError(
+            f"{doing} failed: {brief(error)}.", detail=own_traceback(error)
+        ) from None
+
+
+def brief(error: BaseException) -> str:
+    """Returns type, first line and place of an error, without a full stop."""
+    lines = str(error).strip().splitlines()
+    said = f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) or not frames:
+        return said.rstrip(".")
+    return f"{said.rstrip('.')} (line {frames[-1].lineno} of {frames[-1].filename})"
+
+
+def own_traceback(error: BaseException) -> str:
+    """Returns the traceback without our own frame, the first."""
+    inner = error.__traceback__.tb_next if error.__traceback__ else None
+    return "".join(traceback.format_exception(type(error), error, inner))

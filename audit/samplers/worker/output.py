@@ -1,0 +1,37 @@
+"""What can be told of a return value without reading a token: its type, shape, dtype, device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def complaint(output: Any, batch: Any) -> str:
+    """Returns what is wrong with the return value as a whole, "" where nothing is.
+
+    Right is an int64 or int32 tensor [batch, gamma + 1] on the batch's device, alone or in a
+    tuple with a second one [batch], the numbers accepted.
+    """
+    rows, gamma = batch.draft_token_ids.shape
+    parts = output if isinstance(output, tuple) else (output,)
+    if len(parts) not in (1, 2):
+        return f"returned a tuple of {len(parts)}; return tokens or (tokens, num_accepted)"
+    shapes = {"tokens": (rows, gamma + 1), "num_accepted": (rows,)}
+    device = batch.draft_token_ids.device
+    for part, (name, shape) in zip(parts, shapes.items()):  # noqa: B905 (not in Python 3.9)
+        wrong = _wrong_tensor(part, shape, device)
+        if wrong:
+            return f"returned {wrong} for {name}; return an int64 tensor {list(shape)} on {device}"
+    return ""
+
+
+def _wrong_tensor(value: Any, shape: tuple[int, ...], device: torch.device) -> str:
+    if not isinstance(value, torch.Tensor):
+        return f"a {type(value).__name__}"
+    if tuple(value.shape) != shape:
+        return f"shape {list(value.shape)}"
+    if value.dtype not in (torch.int64, torch.int32):
+        holds_nan = value.is_floating_point() and bool(value.isnan().any())
+        return f"dtype {value.dtype}" + (" with NaN in it" if holds_nan else "")
+    return "" if value.device == device else f"a tensor on {value.device}"

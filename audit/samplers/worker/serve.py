@@ -1,0 +1,148 @@
+"""The worker's loop: read a request, call the sampler, write its rows, reply."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+import signal
+import sys
+import threading
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+import torch
+
+from .loading import RefusedError, brief, guarded, load, own_traceback
+from .output import complaint
+from .wire import Stored, read_stored, receive, send, write_tensor
+
+
+class RowOptions(NamedTuple):
+    """The fields of `audit.samplers.interface.RowOptions`."""
+
+    temperature: torch.Tensor
+    top_k: torch.Tensor
+    top_p: torch.Tensor
+    greedy: torch.Tensor
+    seed: torch.Tensor
+
+
+class StepBatch(NamedTuple):
+    """The fields of `audit.samplers.interface.StepBatch`."""
+
+    draft_token_ids: torch.Tensor
+    draft_probs: torch.Tensor
+    target_probs: torch.Tensor
+    num_draft_tokens: torch.Tensor
+    options: Optional[RowOptions] = None  # noqa: UP045 (the other Python may be older)
+
+
+def seeded(seed: int, device: str) -> torch.Generator:
+    """Returns a generator from the seed; the global ones are seeded too, each on its own."""
+    source = random.Random(seed)
+    random.seed(source.getrandbits(63))
+    np.random.seed(source.getrandbits(32))
+    torch.default_generator.manual_seed(source.getrandbits(63))  # torch.manual_seed is 80 us
+    if device.startswith("cuda"):
+        torch.cuda.manual_seed_all(source.getrandbits(63))
+    return torch.Generator(device).manual_seed(source.getrandbits(63))
+
+
+def batch_of(tensors: dict[str, torch.Tensor]) -> StepBatch:
+    """Returns the batch of these fields, those of its options among them."""
+    own = {name: tensors.pop(name) for name in StepBatch._fields if name in tensors}
+    return StepBatch(**own, options=RowOptions(**tensors) if tensors else None)
+
+
+def answer(sampler: Any, request: dict[str, Any], file: int) -> dict[str, Any]:
+    """Returns the reply to one request; its rows stand in the file.
+
+    Raises: RefusedError where the sampler fails or breaks its contract: a sentence without subject.
+    """
+    fields = [Stored(*field) for field in request["fields"]]
+    device = request["device"]
+    private = {field.name: read_stored(file, field).to(device) for field in fields}
+    batch = batch_of({f.name: private[f.name].expand(f.shape) for f in fields})
+    generator = seeded(request["seed"], device)
+    output = _call(sampler, batch, generator)
+    wrong = complaint(output, batch)
+    if wrong:
+        raise RefusedError(f"{wrong}.")
+    for field in fields:
+        if not torch.equal(read_stored(file, field), private[field.name].cpu()):
+            raise RefusedError(f"wrote into its input {field.name}; it must copy it first.")
+    parts = output if isinstance(output, tuple) else (output,)
+    flat = torch.cat([part.reshape(-1).long().cpu() for part in parts])
+    write_tensor(file, flat, request["result"])
+    return {"parts": len(parts)}
+
+
+def _call(sampler: Any, batch: StepBatch, generator: torch.Generator) -> Any:
+    worker = os.getpid()
+    try:
+        return sampler(batch, generator)
+    except SystemExit:
+        raise RefusedError("called exit().") from None
+    except BaseException as error:
+        detail = own_traceback(error)
+        raise RefusedError(f"raised {brief(error)}.", detail=detail) from None
+    finally:
+        if os.getpid() != worker:  # a child that the sampler forked: its rows are nobody's
+            os._exit(0)
+
+
+def serve(sampler: Any, requests: int, replies: int, file: int) -> None:
+    """Answers requests until the parent closes its end."""
+    while True:
+        try:
+            request = receive(requests)
+        except (EOFError, OSError):
+            return
+        try:
+            reply = answer(sampler, request, file)
+        except RefusedError as refused:
+            reply = {"error": str(refused), "detail": refused.detail}
+        send(replies, {"number": request["number"], **reply})
+
+
+def start(spec: str, device: str) -> tuple[Any, dict[str, Any]]:
+    """Returns the sampler and what the parent must know of it. Raises RefusedError."""
+    torch.set_num_threads(1)
+    guarded(f"using the device {device}", lambda: torch.zeros(1, device=device))
+    sampler, origin = load(spec)
+    facts = getattr(sampler, "draftproof", {})
+    try:
+        json.dumps(facts)
+    except (TypeError, ValueError):
+        raise RefusedError(
+            f"{spec}.draftproof is not a dict of plain values.", usage=True
+        ) from None
+    about = {"facts": facts, "python": sys.version.split()[0], "torch": torch.__version__}
+    return sampler, {**about, **origin}
+
+
+def end_with_parent(lifeline: int) -> None:
+    """Waits for the parent's end and then kills this process and all that it started."""
+    os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
+
+
+def main() -> None:
+    """Runs the worker; its one argument is JSON: file descriptors, spec and device."""
+    given = json.loads(sys.argv[1])
+    requests, replies, lifeline, file = descriptors = given["descriptors"]
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+        os.register_at_fork(after_in_child=functools.partial(os.close, descriptor))
+    threading.Thread(target=end_with_parent, args=(lifeline,), daemon=True).start()
+    sys.argv[:] = [given["spec"]]
+    try:
+        sampler, about = start(given["spec"], given["device"])
+    except RefusedError as refused:
+        refusal = {"error": str(refused), "usage": refused.usage, "detail": refused.detail}
+        send(replies, {"number": 0, **refusal})
+        return
+    send(replies, {"number": 0, **about})
+    serve(sampler, requests, replies, file)

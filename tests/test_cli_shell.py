@@ -1,0 +1,184 @@
+"""The shell around the commands: exit codes, colour, progress, files, pipes."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+import sample_record as sample
+
+from audit.campaign import Progress
+from audit.cli import execute, progress
+from audit.cli.exits import exit_code_of
+from audit.errors import CaseError, DraftproofError, SamplerError, UsageError
+from audit.record import read_record, write_record
+
+ROOT = Path(__file__).resolve().parent.parent
+STATE = Progress(1_000, 20_000, "article-three-tokens", -2.3, 14.5, "audit")
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    """Returns the path of a record."""
+    write_record(sample.record(), tmp_path / "record.json")
+    return tmp_path / "record.json"
+
+
+def raising(error: BaseException) -> int:
+    """Returns the exit code of work that raises."""
+
+    def work() -> None:
+        raise error
+
+    return exit_code_of(work)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no"), 2),
+        (CaseError("one", "two"), 2),
+        (click.UsageError("no"), 2),
+        (SamplerError("no"), 4),
+        (KeyboardInterrupt(), 130),
+        (click.Abort(), 130),
+    ],
+)
+def test_an_error_has_its_exit_code(error: BaseException, code: int) -> None:
+    assert raising(error) == code
+
+
+@pytest.mark.parametrize("error", [ValueError("odd\nthing"), DraftproofError("odd thing")])
+def test_a_defect_is_one_sentence_and_a_log(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert raising(error) == 70
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    log = Path(said.split()[-1])
+    assert "Traceback" in log.read_text()
+    log.unlink()
+
+
+def test_every_problem_of_a_case_file_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    raising(CaseError("one", "two"))
+    assert capsys.readouterr().err == "draftproof: one\ndraftproof: two\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "coloured"),
+    [
+        ([], {}, False),
+        ([], {"FORCE_COLOR": "1"}, True),
+        ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        (["--color", "always"], {"NO_COLOR": "1"}, True),
+        (["--color", "never"], {"FORCE_COLOR": "1"}, False),
+        (["--color", "auto"], {"FORCE_COLOR": "1"}, True),
+    ],
+)
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_colour(
+    record: Path,
+    arguments: list[str],
+    environment: dict[str, str],
+    coloured: bool,
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    command = ["report", str(record)]
+    assert execute(arguments + command if place == "before" else command + arguments) == 0
+    assert ("\x1b[" in capsys.readouterr().out) is coloured
+
+
+def test_json_on_stdout_is_pure(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["report", str(record), "--json", "-", "--color", "always"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["schema_number"] == 1
+    assert err == ""
+
+
+def test_a_page_is_written_and_read_back(record: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert execute(["report", str(record), "-q", "--html", str(page)]) == 0
+    assert read_record(page) == read_record(record)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--json", "missing/r.json"],
+        ["--html", "."],
+        ["--json", "-", "--html", "-"],
+        ["--json", "x", "--html", "x"],
+    ],
+)
+def test_a_bad_place_is_refused_before_anything_else(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert execute(["run", "no:such.sampler", *arguments]) == 2
+    assert "sampler" not in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_ends_quietly(record: Path) -> None:
+    pipe = subprocess.run(
+        f"'{sys.executable}' -m audit report '{record}' --json - | head -c 1",
+        shell=True, cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert pipe.stderr == ""
+
+
+def test_an_option_can_stand_in_the_environment(
+    record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DRAFTPROOF_REPORT_QUIET", "1")
+    assert execute(["report", str(record)]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_progress_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    with progress.shown(quiet=False) as report:
+        assert report is not None
+        report(STATE)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(
+        "audit: 1,000 of 20,000 trials, article-three-tokens, evidence 1e-1.0 of 1e6.3, "
+    )
+
+
+def test_a_short_run_says_nothing_and_quiet_says_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with progress.shown(quiet=False) as report:
+        assert report is not None
+        report(STATE)
+    with progress.shown(quiet=True) as report:
+        assert report is None
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_bar_shows_trials_and_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    console = Console(force_terminal=True, width=140, record=True, file=io.StringIO())
+    monkeypatch.setattr("rich.console.Console", lambda **_: console)
+    with progress._bar() as bar:
+        progress._bar_report(bar)(STATE)
+    shown = console.export_text()
+    assert "1,000/20,000 trials" in shown
+    assert "evidence 1e-1.0 of 1e6.3" in shown

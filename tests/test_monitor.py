@@ -1,0 +1,138 @@
+"""One case, followed: right samplers are certified, wrong ones fail, dependent ones are named.
+
+At alpha = 1e-6 a right sampler is accused here at most once in a million runs of this file's
+size; the faults and the dependent samplers are the controls that must not pass.
+"""
+
+import pytest
+import torch
+
+from audit.samplers.interface import Facts, LoadedSampler
+from audit.samplers.rules import SAMPLERS
+from audit.verdict import Outcome
+from tests.simulation import budget_for, campaign_of
+from tests.worlds import article, identical, one_hot_target, prefix_dependent
+
+
+def judged(sampler, case, **options):
+    made = campaign_of(sampler, [case], **options)
+    (monitor,) = made.monitors
+    return monitor, monitor.verdict()
+
+
+@pytest.mark.parametrize("rule", ["ratio", "sampler-match", "point-mass", "block"])
+def test_lossless_rules_are_certified(rule):
+    monitor, verdict = judged(f"rule:{rule}", prefix_dependent(2), declares=[rule])
+    assert verdict.outcome is Outcome.PASS
+    assert monitor.certified <= 0.05
+    assert monitor.trials < 20_000  # sequential: it stops at the look that certifies
+
+
+@pytest.mark.parametrize("case", [identical(), one_hot_target()])
+def test_degenerate_laws_pass_without_a_nan(case):
+    monitor, verdict = judged("reference", case, declares=["ratio"])
+    assert verdict.outcome is Outcome.PASS
+    assert monitor.preservation.log_e < 20
+
+
+@pytest.mark.parametrize(
+    "fault", ["full-target-fallback", "absolute-residual", "shared-coin", "bonus-from-draft"]
+)
+def test_faults_fail(fault):
+    monitor, verdict = judged(f"fault:{fault}", prefix_dependent(2))
+    assert verdict.outcome is Outcome.FAIL
+    assert "target's law" in verdict.sentence
+    assert monitor.done()
+
+
+def test_another_lossless_rule_than_the_declared_one_fails_conformity_only():
+    monitor, verdict = judged("rule:point-mass", article(2), declares=["ratio"])
+    assert verdict.outcome is Outcome.FAIL
+    assert "does not follow the declared rule ratio" in verdict.sentence
+    assert "preservation: undecided" in verdict.sentence
+    assert not monitor.preservation.deviates()
+
+
+def test_any_of_several_declared_rules_may_be_followed():
+    _, verdict = judged("rule:point-mass", article(2), declares=["ratio", "point-mass"])
+    assert verdict.outcome is Outcome.PASS
+
+
+def test_a_lossy_sampler_is_judged_by_the_law_that_it_declares():
+    _, verdict = judged("fault:lenience-half", article(2), claims="lenience-half")
+    assert verdict.outcome is Outcome.PASS
+    assert "declared law of lenience-half" in verdict.sentence
+    _, control = judged("reference", article(2), claims="lenience-half")
+    assert control.outcome is Outcome.FAIL
+
+
+def _sampler(call, name):
+    return LoadedSampler(name, call, Facts(in_process=True))
+
+
+def shared_coins(batch, generator):
+    """The ratio rule with one set of coins for all rows of a call: each row's law is right."""
+    state = generator.get_state()
+    rows = []
+    for i in range(len(batch.draft_token_ids)):
+        generator.set_state(state)
+        one = type(batch)(*(field[i : i + 1] for field in batch[:4]))
+        rows.append(SAMPLERS["ratio"](one, generator))
+    return torch.cat(rows)
+
+
+def copying(batch, generator):
+    """The ratio rule, but a row in ten repeats the first row of its call."""
+    tokens = SAMPLERS["ratio"](batch, generator)
+    copied = torch.rand(len(tokens), generator=generator) < 0.1
+    return torch.where(copied[:, None], tokens[:1], tokens)
+
+
+def test_rows_that_share_coins_are_dependent_not_biased():
+    _, verdict = judged(_sampler(shared_coins, "shared"), article(2), cap=2000)
+    assert verdict.outcome is Outcome.DEPENDENT
+    assert "not independent" in verdict.sentence
+
+
+def frozen(batch, generator):
+    """Restarts its own random numbers at every call."""
+    return SAMPLERS["ratio"](batch, torch.Generator().manual_seed(0))
+
+
+def test_a_frozen_generator_is_dependent():
+    _, verdict = judged(_sampler(frozen, "frozen"), article(2), cap=2000)
+    assert verdict.outcome is Outcome.DEPENDENT
+    assert "repeats itself" in verdict.sentence
+
+
+def test_a_small_bias_is_within_when_it_is_accepted_beforehand():
+    def mixed(batch, generator):
+        """One round in eight falls back to the full target."""
+        right = SAMPLERS["ratio"](batch, generator)
+        wrong = SAMPLERS["full-target-fallback"](batch, generator)
+        faulty = torch.rand(len(right), generator=generator) < 1 / 8
+        return torch.where(faulty[:, None], wrong, right)
+
+    options = {"cap": 200_000, "fixed": True}
+    budget = budget_for(epsilon=0.005, accept_within=0.05)
+    _, verdict = judged(_sampler(mixed, "mixed"), article(2), budget=budget, **options)
+    assert verdict.outcome is Outcome.WITHIN
+    _, strict = judged(
+        _sampler(mixed, "mixed"), article(2), budget=budget_for(epsilon=0.005), **options
+    )
+    assert strict.outcome is Outcome.FAIL
+
+
+def test_too_few_trials_are_inconclusive_and_say_how_many_are_missing():
+    _, verdict = judged("reference", article(2), cap=500)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "trials" in verdict.sentence
+
+
+def test_fixed_n_looks_once():
+    monitor, verdict = judged("reference", article(2), cap=12_345, fixed=True)
+    assert monitor.trials == 12_345
+    assert monitor.looks == len([200, 500, 1000, 2000, 5000, 10_000, 12_345])
+    assert verdict.outcome is Outcome.PASS
+    _, control = judged("fault:full-target-fallback", article(2), cap=12_345, fixed=True)
+    assert control.outcome is Outcome.FAIL

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 import torch
 
-from audit.dependence import FROZEN
 from audit.errors import SamplerError
 from audit.harness.collect import Bench, Collected, is_frozen
 from audit.harness.deck import deck_of
 from audit.harness.schedule import Chunk, automatic_batch_size, chunks
 from audit.harness.store import RunDirectory
-from audit.monitor import Monitor
-from audit.prepare import HEADLINE_FAULT
+from audit.judgement.dependence import FROZEN
+from audit.judgement.monitor import Monitor
+from audit.judgement.prepare import HEADLINE_FAULT
 from audit.samplers.interface import LoadedSampler
 from audit.statistics.e_process import log_mean
 from audit.verdict import Budget

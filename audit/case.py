@@ -99,9 +99,10 @@ class Case:
 
     @cached_property
     def hash(self) -> str:
-        """The SHA-256 of everything that decides a result: sizes and rows after all rules."""
-        digest = hashlib.sha256(f"{self.vocab_size},{self.num_speculative_tokens}".encode())
+        """The SHA-256 of all that decides a result: sizes, modes, and rows after all rules."""
         gamma = self.num_speculative_tokens
+        facts = (self.vocab_size, gamma, self.certify, self.greedy, self.large)
+        digest = hashlib.sha256(repr(facts).encode())
         for rows, longest in ((self.target, gamma), (self.draft, gamma - 1)):
             for length in range(1 if rows.context_free else longest + 1):
                 for prefix in self.prefixes(length):

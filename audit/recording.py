@@ -10,9 +10,9 @@ import numpy
 import torch
 
 from audit.campaign import Campaign
-from audit.monitor import Monitor
-from audit.prepare import HEADLINE_FAULT
-from audit.readings import evidence_of
+from audit.judgement.monitor import Monitor
+from audit.judgement.prepare import HEADLINE_FAULT
+from audit.judgement.readings import evidence_of
 from audit.record import Audit, AuditedSampler, CaseResult, Environment
 from audit.verdict import Outcome, Verdict, run_verdict
 

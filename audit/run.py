@@ -19,9 +19,10 @@ from audit import __version__
 from audit.campaign import Campaign, Progress
 from audit.case import Case
 from audit.errors import UsageError
+from audit.exact.catalogue import rule
 from audit.harness.store import RunDirectory
-from audit.monitor import Monitor
-from audit.prepare import CaseSetup, numerical_tolerance, set_up
+from audit.judgement.monitor import Monitor
+from audit.judgement.prepare import CaseSetup, numerical_tolerance, set_up
 from audit.record import Record, RunSettings
 from audit.recording import audit_of, environment_of
 from audit.samplers.interface import LoadedSampler, Sampler
@@ -135,6 +136,7 @@ class _Job:
     def _refuse_blind_control(self, setups: Sequence[CaseSetup]) -> None:
         if self.control is None:
             return
+        rule(self.control)
         seen = max((s.fault_distances.get(self.control, 0.0) for s in setups), default=0.0)
         if seen <= self.budget.epsilon:
             raise UsageError(

@@ -2,7 +2,7 @@
 
 The id of a shipped case is the name of its file, so that choosing reads only what is chosen. A
 shipped id wins over a file or folder of that name; a path is anything that ends in .toml, holds a
-path separator, or is a folder.
+path separator, or is there.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from audit.case import Case
-from audit.case_document import is_large
-from audit.case_file import load_document, read_cases
-from audit.case_values import shown
+from audit.casefile.checks import shown
+from audit.casefile.document import is_large
+from audit.casefile.reading import load_document, read_cases
 from audit.errors import UsageError
 from audit.resources import cases_dir
 
@@ -61,7 +61,8 @@ def _files(pattern: str) -> list[Path]:
     path = Path(pattern)
     if pattern and os.path.isdir(path):  # unlike Path.is_dir, False for a name too long
         return sorted(path.glob("*.toml"))
-    return [path] if path.suffix == ".toml" or len(path.parts) > 1 else []
+    is_path = path.suffix == ".toml" or len(path.parts) > 1 or os.path.lexists(pattern)
+    return [path] if is_path else []
 
 
 def _nothing(pattern: str, ids: list[str]) -> str:

@@ -14,8 +14,8 @@ import torch
 
 from audit.campaign import Campaign
 from audit.harness.store import RunDirectory
-from audit.monitor import Monitor
-from audit.prepare import CaseSetup, set_up
+from audit.judgement.monitor import Monitor
+from audit.judgement.prepare import CaseSetup, set_up
 from audit.samplers.registry import load_sampler
 from audit.selection import select_cases
 from audit.statistics.certificate import looks

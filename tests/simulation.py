@@ -9,8 +9,8 @@ import torch
 from audit.campaign import Campaign
 from audit.case import Case
 from audit.harness.store import RunDirectory
-from audit.monitor import Monitor
-from audit.prepare import set_up
+from audit.judgement.monitor import Monitor
+from audit.judgement.prepare import set_up
 from audit.samplers.interface import LoadedSampler
 from audit.samplers.registry import load_sampler
 from audit.statistics.certificate import looks

@@ -122,3 +122,20 @@ def test_anchors_keep_plain_ids_and_hash_the_others() -> None:
     assert case_anchor("basis-1") == "basis-1"
     assert re.fullmatch(r"case-[0-9a-f]{8}", case_anchor("record"))
     assert re.fullmatch(r"case-[0-9a-f]{8}", case_anchor('"><script>'))
+
+
+def luminance(colour: str) -> float:
+    """Returns the relative luminance of #rrggbb (WCAG 2.2)."""
+    channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_text_can_be_read_in_both_themes(theme: int) -> None:
+    pairs = re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", PAGE)
+    colours = {name: luminance(pair[theme]) for name, *pair in pairs}
+    for paper in ("page", "card"):
+        for ink in colours.keys() - {"page", "card", "line"}:
+            light, dark = sorted((colours[paper], colours[ink]), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (paper, ink)

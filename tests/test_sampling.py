@@ -93,15 +93,16 @@ def test_the_description_names_the_rules_that_are_on():
 @pytest.mark.parametrize("seed", range(5))
 def test_transformers_warpers_in_their_order_give_the_same_rows(seed):
     # Distinct integer weights: no tie at a cut, where its sort would decide.
-    torch = pytest.importorskip("torch")
-    generation = pytest.importorskip("transformers.generation.logits_process")
+    import torch
+    from transformers.generation import logits_process as warpers
+
     generator = torch.Generator().manual_seed(seed)
     numbers = (torch.randperm(1000, generator=generator)[:40] + 1).tolist()
     scores = torch.tensor([numbers], dtype=torch.float64).log()
     for warper in (
-        generation.TemperatureLogitsWarper(0.5),
-        generation.TopKLogitsWarper(20),
-        generation.TopPLogitsWarper(0.87),
+        warpers.TemperatureLogitsWarper(0.5),
+        warpers.TopKLogitsWarper(20),
+        warpers.TopPLogitsWarper(0.87),
     ):
         scores = warper(None, scores)
     rules = SamplingRules(temperature_inverse=2, top_k=20, top_p=Fraction(87, 100))
@@ -111,8 +112,9 @@ def test_transformers_warpers_in_their_order_give_the_same_rows(seed):
 
 
 def test_transformers_keeps_all_tokens_tied_at_the_kth_too():
-    torch = pytest.importorskip("torch")
-    generation = pytest.importorskip("transformers.generation.logits_process")
+    import torch
+    from transformers.generation import logits_process as warpers
+
     scores = torch.tensor([[1.0, 3.0, 3.0, 5.0]]).log()
-    kept = generation.TopKLogitsWarper(2)(None, scores) > -float("inf")
+    kept = warpers.TopKLogitsWarper(2)(None, scores) > -float("inf")
     assert kept[0].tolist() == [value > 0 for value in after([1, 3, 3, 5], top_k=2)]

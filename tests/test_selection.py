@@ -78,6 +78,13 @@ def test_every_pattern_that_finds_nothing_is_named(tmp_path):
     assert all(line.isprintable() and len(line) < 300 for line in lines)
 
 
+def test_a_file_that_is_there_is_read_whatever_its_name(tmp_path, monkeypatch):
+    (tmp_path / "notes.bin").write_bytes(b"\x00")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CaseError, match=r"notes\.bin is not a text file"):
+        select_cases(["notes.bin"])
+
+
 def test_a_path_that_is_not_there_is_an_error_about_the_file():
     with pytest.raises(CaseError, match=r"no/such\.toml cannot be read: No such file"):
         select_cases(["no/such.toml"])

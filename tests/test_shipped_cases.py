@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from audit.case_file import load_document, read_case
+from audit.casefile.reading import load_document, read_case
 from audit.resources import cases_dir
 from audit.row import Row
 

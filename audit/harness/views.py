@@ -19,7 +19,7 @@ from audit.statistics.pooling import hash_bins, rank_bins, ratio_bins, tail_bins
 
 Labels = npt.NDArray[np.int64]
 
-PARTITION_BINS = 8
+PARTITION_CELLS = 64  # completed blocks fall into about this many cells in each partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +51,12 @@ def views_of(case: Case, *, key: bytes) -> tuple[View, ...]:
     if not case.large:
         return (View("tokens", case),)
     target, draft = case.target[()].floats(), case.draft[()].floats()
+    bins = max(2, round(PARTITION_CELLS ** (1 / (case.num_speculative_tokens + 1))))
     labels = {
-        "ratio": ratio_bins(target, draft, bins=PARTITION_BINS),
-        "rank": rank_bins(target, bins=PARTITION_BINS),
-        "tail": tail_bins(target),
-        "hash": hash_bins(case.vocab_size, key),
+        "ratio": ratio_bins(target, draft, bins=bins),
+        "rank": rank_bins(target, bins=bins),
+        "tail": tail_bins(target, head=bins // 2, bins=bins),
+        "hash": hash_bins(case.vocab_size, key, bins=bins),
     }
     return tuple(View(name, _binned(case, bins), bins) for name, bins in labels.items())
 

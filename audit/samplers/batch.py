@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from audit.samplers.interface import StepBatch
+from audit.samplers.worker.wire import as_bytes
 
 _MULTIPLIER = 2654435761  # Knuth's, odd, so that no position has weight 0
 
@@ -37,6 +38,6 @@ def checksums(batch: StepBatch) -> Tensor:
 
 
 def _checksum(tensor: Tensor) -> Tensor:
-    data = stored_once(tensor).reshape(-1).view(torch.uint8).long()
+    data = as_bytes(stored_once(tensor).contiguous()).long()
     position = torch.arange(1, len(data) + 1, device=data.device)
     return ((data + 1) * position * _MULTIPLIER).sum()

@@ -58,14 +58,15 @@ def _exactly(pipe: int, size: int, wait: Callable[[], None]) -> bytes:
     return data
 
 
-def bytes_of(tensor: torch.Tensor) -> memoryview:
-    """Returns the memory of a contiguous tensor on the CPU."""
-    return tensor.reshape(-1).view(torch.uint8).numpy().data
+def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns the memory of a contiguous tensor, uint8 [bytes]."""
+    # A dimension of size 1 may have any stride, which view() alone would not accept.
+    return tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8)
 
 
 def write_tensor(file: int, tensor: torch.Tensor, offset: int) -> None:
     """Writes a contiguous tensor on the CPU into the file."""
-    view = bytes_of(tensor)
+    view = as_bytes(tensor).numpy().data
     while view:
         written = os.pwrite(file, view, offset)
         view, offset = view[written:], offset + written
@@ -74,7 +75,7 @@ def write_tensor(file: int, tensor: torch.Tensor, offset: int) -> None:
 def read_tensor(file: int, dtype: torch.dtype, shape: Any, offset: int) -> torch.Tensor:
     """Returns a new tensor on the CPU, read from the file. Raises EOFError where it is short."""
     tensor = torch.empty(tuple(shape), dtype=dtype, device="cpu")
-    view = bytes_of(tensor)
+    view = as_bytes(tensor).numpy().data
     while view:
         count = os.preadv(file, [view], offset)
         if count == 0:

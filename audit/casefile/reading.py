@@ -1,6 +1,6 @@
 """Case files: TOML on disk to Case, with every problem of every file in one error.
 
-The keys stand in `case_schema`, the files that ship in `cases/`.
+The keys stand in `schema`, the files that ship in `cases/`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from audit.case import Case
-from audit.case_document import parse_case
-from audit.case_values import shown
+from audit.casefile.checks import shown
+from audit.casefile.document import parse_case
 from audit.errors import CaseError
 
 MAX_BYTES = 10_000_000

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from audit.generated import GeneratedRows, splitmix64, zipf_weights
+from audit.casefile.generated import GeneratedRows, splitmix64, zipf_weights
 from audit.row import Row
 
 

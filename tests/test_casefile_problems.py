@@ -1,7 +1,7 @@
 """Complaints: one sentence a problem, with place, value, bound and hint; none are lost."""
 
-from audit.case_problems import MAX_PROBLEMS, Problems, hint
-from audit.case_schema import HeaderTable, RowsTable, SamplingTable
+from audit.casefile.problems import MAX_PROBLEMS, Problems, hint
+from audit.casefile.schema import HeaderTable, RowsTable, SamplingTable
 
 HEADER = {"id": "x", "why": "Why.", "vocab_size": 3, "num_speculative_tokens": 2}
 

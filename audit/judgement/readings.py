@@ -17,8 +17,8 @@ from audit.evidence import (
 )
 from audit.exact.measures import acceptance_rate, expected_tokens
 from audit.exact.tables import completed_table, joint_table
-from audit.monitor import Monitor
-from audit.prepare import JointNull, Lens, biased_faults, trials_to_certify
+from audit.judgement.monitor import Monitor
+from audit.judgement.prepare import JointNull, Lens, biased_faults, trials_to_certify
 from audit.statistics.binomial import lower_limit, upper_limit
 from audit.statistics.certificate import detectable
 from audit.statistics.chi_square import cressie_read, likelihood_ratio, pearson

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from audit import case_values
 from audit.case import Prefix, Rows, unchanged
-from audit.case_problems import Problems
-from audit.case_schema import GeneratedTable, RowsTable, SamplingTable, Sizes
-from audit.case_values import shown
+from audit.casefile import checks
+from audit.casefile.checks import shown
+from audit.casefile.generated import GeneratedRows
+from audit.casefile.problems import Problems
+from audit.casefile.schema import GeneratedTable, RowsTable, SamplingTable, Sizes
 from audit.errors import CaseError
-from audit.generated import GeneratedRows
 from audit.row import Row, integer_array
 
 _BROKEN = Row(integer_array([]), 1)  # keeps the place of a row that is there, but wrong
@@ -90,7 +90,7 @@ def _read_table(
 def _read_prefix(key: str, *, table: str, sizes: Sizes, problems: Problems) -> Prefix | None:
     gamma = sizes.num_speculative_tokens
     longest = gamma if gamma is None or table == "target" else gamma - 1
-    read = partial(case_values.prefix, key, vocab_size=sizes.vocab_size, longest=longest)
+    read = partial(checks.prefix, key, vocab_size=sizes.vocab_size, longest=longest)
     return problems.attempt(f"[{table}] row {shown(key)}", read)
 
 
@@ -100,13 +100,13 @@ def _read_row(values: object, *, place: str, sizes: Sizes, problems: Problems) -
         return _BROKEN
     # One by one and not through pydantic, whose error holds gigabytes where a long row is wrong.
     numbers = [
-        problems.attempt(f"{place}, token {token},", partial(case_values.rational, value))
+        problems.attempt(f"{place}, token {token},", partial(checks.rational, value))
         for token, value in enumerate(values)
     ]
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
         return _BROKEN
-    row = problems.attempt(place, partial(case_values.row, known, vocab_size=sizes.vocab_size))
+    row = problems.attempt(place, partial(checks.row, known, vocab_size=sizes.vocab_size))
     return _BROKEN if row is None else row
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from audit.case_document import MAX_FULL_CELLS, full_cells, is_large, parse_case
+from audit.casefile.document import MAX_FULL_CELLS, full_cells, is_large, parse_case
 from audit.errors import CaseError
 
 ROW = ["1/5", "1/2", "3/10"]

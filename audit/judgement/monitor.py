@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from audit.conformity import ConformityWatch
 from audit.counts import Counts
-from audit.dependence import DependenceWatch
 from audit.harness.collect import Collected
 from audit.harness.schedule import Chunk
-from audit.prepare import CaseSetup, JointNull, Lens, bound_delta, trials_to_certify
-from audit.preservation import Preservation, first_row_failures
+from audit.judgement.conformity import ConformityWatch
+from audit.judgement.dependence import DependenceWatch
+from audit.judgement.prepare import CaseSetup, JointNull, Lens, bound_delta, trials_to_certify
+from audit.judgement.preservation import Preservation, first_row_failures
 from audit.statistics.total_variation import TotalVariation, total_variation
 from audit.verdict import Budget, Finding, Verdict, case_verdict
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from audit.case_schema import Sizes, Table
-from audit.case_values import shown
+from audit.casefile.checks import shown
+from audit.casefile.schema import Sizes, Table
 from audit.errors import CaseError
 
 MAX_PROBLEMS = 100  # of a file that are spelt out

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 
 from audit.counts import Counts
-from audit.prepare import CaseSetup
+from audit.judgement.prepare import CaseSetup
 from audit.statistics.chi_square import cressie_read
 from audit.statistics.e_process import log_mean
 from audit.statistics.impossible import ImpossibleEvents, impossible_events, look_alpha

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from pydantic import ValidationError
 
-from audit.case_schema import GeneratedTable, HeaderTable, RowsTable, SamplingTable, Sizes
+from audit.casefile.schema import GeneratedTable, HeaderTable, RowsTable, SamplingTable, Sizes
 from audit.row import Row
 
 HEADER = {"id": "x", "why": "Why.", "vocab_size": 3, "num_speculative_tokens": 2}

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from audit.case import Case
-from audit.case_problems import Problems
-from audit.case_rows import Laws, missing_rows, read_rows
-from audit.case_schema import HeaderTable, SamplingTable, Sizes
-from audit.case_values import cut_short
+from audit.casefile.checks import cut_short
+from audit.casefile.problems import Problems
+from audit.casefile.rows import Laws, missing_rows, read_rows
+from audit.casefile.schema import HeaderTable, SamplingTable, Sizes
 
 MAX_FULL_CELLS = 2**22
 _TABLES = ("target", "draft", "sampling", "generated")

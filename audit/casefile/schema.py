@@ -1,7 +1,7 @@
 """The tables of a case file as pydantic models.
 
 A key that is left out takes the default given here. The rows of `[target]` and `[draft]` stand
-under free keys, the prefixes, and are read by `case_rows`.
+under free keys, the prefixes, and are read by `rows`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pydantic import (
     ValidationInfo,
 )
 
-from audit import case_values
 from audit.case import Certify, Extend
+from audit.casefile import checks
 from audit.sampling import SamplingRules
 
 MAX_VOCAB_SIZE = 1_000_000
 MAX_SPECULATIVE_TOKENS = 16
 
-Rational = Annotated[Fraction, PlainValidator(case_values.rational)]
+Rational = Annotated[Fraction, PlainValidator(checks.rational)]
 
 
 class Table(BaseModel):
@@ -65,8 +65,8 @@ class Sizes:
 class HeaderTable(SizesTable):
     """The keys above the first table."""
 
-    id: Annotated[str, AfterValidator(case_values.case_id)]
-    why: Annotated[str, AfterValidator(case_values.sentence)]
+    id: Annotated[str, AfterValidator(checks.case_id)]
+    why: Annotated[str, AfterValidator(checks.sentence)]
     certify: Certify = "full"
 
 
@@ -78,15 +78,15 @@ class RowsTable(Table):
 
 def _top_k(value: int, info: ValidationInfo) -> int:
     sizes: Sizes | None = info.context
-    return case_values.top_k(value, vocab_size=sizes.vocab_size if sizes else None)
+    return checks.top_k(value, vocab_size=sizes.vocab_size if sizes else None)
 
 
 class SamplingTable(Table):
     """`[sampling]`; a rule that is left out is off. The validation context is a Sizes."""
 
-    temperature: Annotated[Rational, AfterValidator(case_values.temperature)] = Fraction(1)
+    temperature: Annotated[Rational, AfterValidator(checks.temperature)] = Fraction(1)
     top_k: Annotated[int, AfterValidator(_top_k)] | None = None
-    top_p: Annotated[Rational, AfterValidator(case_values.top_p)] | None = None
+    top_p: Annotated[Rational, AfterValidator(checks.top_p)] | None = None
     apply_to: Literal["target", "draft", "both"] = "both"
 
     @property
@@ -112,5 +112,5 @@ class GeneratedTable(Table):
     """`[generated]`, which stands in place of `[target]` and `[draft]`."""
 
     seed: Annotated[int, Field(ge=0, lt=2**31)]
-    exponent: Annotated[Rational, AfterValidator(case_values.exponent)] = Fraction(1)
+    exponent: Annotated[Rational, AfterValidator(checks.exponent)] = Fraction(1)
     draft_spread: Annotated[int, Field(ge=1, le=1000)] = 16

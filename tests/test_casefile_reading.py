@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from audit.case_file import MAX_BYTES, load_document, read_case, read_cases
+from audit.casefile.reading import MAX_BYTES, load_document, read_case, read_cases
 from audit.errors import CaseError
 
 GOOD = """\

@@ -3,9 +3,9 @@
 import pytest
 
 from audit.case import Rows
-from audit.case_problems import Problems
-from audit.case_rows import Laws, missing_rows, reachable, read_rows
-from audit.case_schema import SamplingTable, Sizes
+from audit.casefile.problems import Problems
+from audit.casefile.rows import Laws, missing_rows, reachable, read_rows
+from audit.casefile.schema import SamplingTable, Sizes
 from audit.row import Row
 
 FIRST = Row.normalised([1, 1, 0])

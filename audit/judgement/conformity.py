@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from audit.counts import Counts, Table
-from audit.prepare import JointNull
-from audit.preservation import power_of_ten
+from audit.judgement.prepare import JointNull
+from audit.judgement.preservation import power_of_ten
 from audit.statistics.impossible import ImpossibleEvents, impossible_events, look_alpha
 from audit.verdict import Budget
 

@@ -1,0 +1,83 @@
+"""What a case is compared with: nulls, lenses, tolerance, and what it cannot see."""
+
+import numpy as np
+import pytest
+import torch
+
+from audit.harness.null import handed_over
+from audit.judgement.prepare import numerical_tolerance, set_up, trials_to_certify
+from audit.selection import select_cases
+from audit.settings import TIERS
+from audit.statistics.certificate import looks
+from tests.simulation import budget_for
+from tests.worlds import article, identical, prefix_dependent
+
+
+def setup_of(case, **changes):
+    options = {"cap": 20_000, "fixed": False, "claims": ""} | changes
+    return set_up(case, dtype=torch.float32, budget=budget_for(), seed=0, **options)
+
+
+def test_the_judged_law_is_that_of_the_rounded_rows():
+    setup = setup_of(article(1))
+    p = np.array(handed_over(article(1), torch.float32).case.target[()].floats())
+    assert setup.laws[0] == pytest.approx(np.outer(p, p).ravel(), rel=1e-14)
+
+
+def test_fault_distances_are_the_exact_total_variations():
+    # algorithms.md: the full-target fallback on this case has TV 3/50 over 2 tokens and 39/500
+    # over 3; on G2, 79/1000 over 3 tokens.
+    for case, expected in ((article(1), 0.06), (article(2), 0.078), (prefix_dependent(2), 0.079)):
+        distance = setup_of(case).fault_distances["full-target-fallback"]
+        assert distance == pytest.approx(expected, abs=1e-6)
+    assert setup_of(identical()).fault_distances["full-target-fallback"] == 0
+
+
+def test_a_cap_too_small_demotes_a_case():
+    case = article(2)
+    assert setup_of(case).certify == "full"
+    assert setup_of(case, cap=200, fixed=True).certify == "bias-only"
+    partition = next(
+        setup
+        for cap in range(1000, 20_000, 500)
+        if (setup := setup_of(prefix_dependent(3), cap=cap, fixed=True)).certify != "bias-only"
+    )
+    assert partition.certify == "partition"
+    assert [lens.name for lens in partition.lenses] == ["ratio", "rank", "hash"]
+    for lens in partition.lenses:
+        assert lens.probabilities.sum() == pytest.approx(1)
+
+
+def test_tolerances_grow_with_the_dtype_and_the_excess_of_rounded_sums():
+    float32, bfloat16 = (
+        numerical_tolerance(handed_over(article(), dtype), dtype)
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    assert 1e-6 <= float32 < 2e-6
+    assert 1e-3 < bfloat16 < 1e-2
+    assert setup_of(article(2)).tolerance == pytest.approx(3 * float32, rel=1e-6)
+
+
+def test_trials_to_certify_is_a_look_at_which_a_right_sampler_is_expected_to_be_certified():
+    needed = trials_to_certify(setup_of(article(2)), budget_for())
+    assert needed in looks(10**9)
+    assert 2000 < needed <= 20_000
+
+
+@pytest.mark.parametrize("tier", ["ci", "audit", "deep"])
+def test_full_cases_reach_epsilon_at_the_cap_of_every_tier_from_ci_on(tier):
+    cases = select_cases(["small"])
+    budget = budget_for(len(cases), epsilon=TIERS[tier].epsilon)
+    for case in cases:
+        setup = set_up(
+            case,
+            dtype=torch.float32,
+            budget=budget,
+            cap=TIERS[tier].cap,
+            seed=0,
+            fixed=False,
+            claims="",
+        )
+        assert setup.certify == case.certify, case.id
+        if case.certify == "full":
+            assert trials_to_certify(setup, budget) <= TIERS[tier].cap

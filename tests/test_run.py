@@ -1,0 +1,135 @@
+"""The public Python API, end to end on shipped cases."""
+
+import dataclasses
+
+import pytest
+
+from audit.errors import UsageError
+from audit.run import run_audit
+from audit.samplers.rules import SAMPLERS
+from audit.settings import Settings
+from audit.verdict import Outcome
+from tests.worlds import article
+
+SMOKE = Settings(tier="smoke")
+CASES = ["article-three-tokens", "prefix-dependent-2"]
+
+
+def test_a_right_sampler_passes_beside_a_control_that_fails():
+    done = run_audit("reference", cases=CASES, control="full-target-fallback", settings=SMOKE)
+    assert done.exit_code == 0
+    assert done.verdict.outcome is Outcome.PASS
+    assert set(done.verdicts) == set(CASES)
+    assert done.record.control.verdict.outcome is Outcome.FAIL
+    assert done.record.exit_code == 0
+
+
+def test_a_wrong_sampler_fails():
+    done = run_audit("fault:full-target-fallback", cases=CASES, settings=SMOKE)
+    assert done.exit_code == 1
+    assert {v.outcome for v in done.verdicts.values()} == {Outcome.FAIL}
+
+
+def test_counts_in_the_record_add_up():
+    done = run_audit("reference", cases=CASES, settings=SMOKE)
+    for case in done.record.cases:
+        assert sum(case.counts.values()) == case.evidence.trials
+        assert all(0 <= int(token) < 3 for block in case.counts for token in block.split())
+
+
+def test_a_callable_and_a_case_object_are_taken_as_they_are():
+    done = run_audit(SAMPLERS["ratio"], cases=[article(2)], settings=SMOKE)
+    assert done.verdicts["article"].outcome is Outcome.PASS
+
+
+def test_a_control_that_no_selected_case_can_see_is_refused():
+    with pytest.raises(UsageError, match="shared-coin"):
+        run_audit("reference", cases=["mirrored-two"], control="shared-coin", settings=SMOKE)
+
+
+def test_an_unknown_control_is_refused_with_the_nearest_name():
+    with pytest.raises(UsageError, match="full-target-fallback"):
+        run_audit("reference", cases=CASES, control="full-target-fallbak", settings=SMOKE)
+
+
+def test_cases_that_cannot_see_the_fallback_are_not_testable():
+    done = run_audit("reference", cases=["identical"], settings=SMOKE)
+    assert done.verdict.outcome is Outcome.NOT_TESTABLE
+    assert done.exit_code == 3
+
+
+def test_a_limited_run_has_no_verdict():
+    settings = dataclasses.replace(SMOKE, limit=200)
+    done = run_audit("reference", cases=CASES, settings=settings)
+    assert done.verdict.outcome is Outcome.NO_VERDICT
+    assert done.exit_code == 3
+
+
+def test_a_budget_too_small_to_certify_is_said_beforehand():
+    settings = dataclasses.replace(SMOKE, samples=300)
+    done = run_audit("reference", cases=["article-three-tokens"], settings=settings)
+    assert done.record.cases[0].certify == "bias-only"
+    assert done.verdict.outcome is Outcome.INCONCLUSIVE
+
+
+def test_equal_seeds_repeat_the_counts_and_other_seeds_do_not():
+    counts = [
+        run_audit(
+            "reference", cases=["article-three-tokens"], settings=dataclasses.replace(SMOKE, seed=s)
+        )
+        .record.cases[0]
+        .counts
+        for s in (5, 5, 6)
+    ]
+    assert counts[0] == counts[1]
+    assert counts[0] != counts[2]
+
+
+def test_a_run_directory_extends_a_run_and_refuses_another_one(tmp_path):
+    folder = tmp_path / "run"
+    small = dataclasses.replace(SMOKE, epsilon=0.03)
+    first = run_audit("reference", cases=CASES, settings=small, run_dir=folder)
+    assert first.verdict.outcome is Outcome.INCONCLUSIVE
+    larger = dataclasses.replace(small, tier="ci")
+    again = run_audit("reference", cases=CASES, settings=larger, run_dir=folder)
+    assert again.verdict.outcome is Outcome.PASS
+    other = dataclasses.replace(larger, seed=9)
+    with pytest.raises(UsageError, match="seed was 0 and is now 9"):
+        run_audit("reference", cases=CASES, settings=other, run_dir=folder)
+
+
+def test_bfloat16_rows_are_judged_by_their_own_law():
+    settings = dataclasses.replace(SMOKE, dtype="bfloat16")
+    done = run_audit("reference", cases=["prefix-dependent-2", "basis-1"], settings=settings)
+    assert done.verdict.outcome is Outcome.PASS
+    control = run_audit("fault:full-target-fallback", cases=["basis-1"], settings=settings)
+    assert control.verdict.outcome is Outcome.FAIL
+
+
+def test_a_large_vocabulary_passes_on_its_partitions_only():
+    done = run_audit("reference", cases=["zipf-1000"], settings=SMOKE)
+    assert done.verdict.word == "PARTITION-PASS"
+    control = run_audit("fault:full-target-fallback", cases=["zipf-1000"], settings=SMOKE)
+    assert control.verdict.outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"alpha": 0.0}, "alpha = 0.0"),
+        ({"epsilon": 1.5}, "epsilon = 1.5"),
+        ({"tier": "huge"}, "tier = 'huge'"),
+        ({"dtype": "int8"}, "dtype = 'int8'"),
+        ({"samples": 0}, "samples = 0"),
+        ({"time_limit": -1.0}, "time_limit = -1.0"),
+    ],
+)
+def test_settings_out_of_bounds_are_refused_with_their_value(change, said):
+    with pytest.raises(UsageError, match=said):
+        run_audit("reference", cases=CASES, settings=dataclasses.replace(SMOKE, **change))
+
+
+def test_a_time_limit_keeps_what_was_measured():
+    settings = dataclasses.replace(SMOKE, tier="deep", time_limit=1e-3)
+    done = run_audit("reference", cases=CASES, settings=settings)
+    assert done.verdict.outcome is Outcome.INCONCLUSIVE

@@ -24,11 +24,11 @@ from audit.render.exact import exact_text
 from audit.render.html import page
 from audit.selection import select_cases
 
-SAMPLE = (
-    "run examples/broken_sampler.py:verify --tier smoke --cases article-three-tokens "
-    "--cases identical --cases prefix-dependent-2 --control full-target-fallback "
-    "--json reports/sample.json"
-).split()
+SAMPLE = """
+run examples/broken_sampler.py:verify --tier smoke --control full-target-fallback
+--cases article-three-tokens --cases identical --cases prefix-dependent-2
+--json reports/sample.json
+"""
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN_CASE, SHOWN_FAULT = "article-three-tokens", "full-target-fallback"
 FAULTS_INTRODUCTION = """\
@@ -47,7 +47,7 @@ computes the law of any of them on any case.
 def main() -> None:
     """Writes every file; makes the sample record again where that is asked for."""
     if sys.argv[1:] == ["--sample"]:
-        subprocess.run([sys.executable, "-m", "audit", *SAMPLE], cwd=ROOT, check=False)
+        subprocess.run([sys.executable, "-m", "audit", *SAMPLE.split()], cwd=ROOT, check=False)
     for path, text in generated().items():
         path.write_text(text, encoding="utf-8")
 
@@ -71,10 +71,10 @@ def generated() -> dict[Path, str]:
 
 
 def help_of(name: str) -> str:
-    """Returns the help text of a command, 80 columns wide."""
+    """Returns the help text of a command as on a terminal of 80 columns."""
     command: click.Command = getattr(import_module(f"audit.cli.{name}"), name)
     above = click.Context(draftproof, info_name="draftproof")
-    return command.get_help(click.Context(command, above, name, terminal_width=80))
+    return command.get_help(click.Context(command, above, name, terminal_width=78))
 
 
 def _filled(text: str, **blocks: str) -> str:

@@ -51,7 +51,7 @@ def load(tmp_path: Path) -> Iterator[Load]:
 
 
 def exists(group: int) -> bool:
-    """Returns whether a process of the group still runs; dead ones that nobody has reaped do not."""
+    """Returns whether a process of the group runs; the dead that nobody reaped do not."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it ended while we looked
             state, _, own_group = stat.read_text().rpartition(")")[2].split()[:3]
@@ -169,7 +169,7 @@ def test_each_mistake_has_its_sentence_and_the_worker_lives_on(load):
         "returned dtype torch.float32 for tokens; return an int64 tensor [3, 3] on cpu.",
         "wrote into its input target_probs; it must copy it first.",
         "wrote into its input draft_token_ids; it must copy it first.",
-        f"raised ValueError: boom (line 10 of {sampler.name.removesuffix(':verify')}).",
+        f"raised ValueError: boom (line 11 of {sampler.name.removesuffix(':verify')}).",
     ]
     for rows, sentence in enumerate(said, 1):
         given = batch(rows)
@@ -177,7 +177,7 @@ def test_each_mistake_has_its_sentence_and_the_worker_lives_on(load):
             sampler.call(given, generator(1))
         assert str(caught.value) == f"{sampler.name} {sentence}"
         assert all(map(torch.equal, given[:4], batch(rows)[:4]))
-    assert 'sample.py", line 10, in verify' in caught.value.detail
+    assert 'sample.py", line 11, in verify' in caught.value.detail
     assert "serve.py" not in caught.value.detail
     assert caught.value.detail.endswith("xxx\n")  # what it printed
     assert sampler.call(batch(7), generator(1)).tolist() == [[1, 1, 1]] * 7

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-import numpy as np
-
 from audit.case import Case
 from audit.exact.catalogue import rule
 from audit.exact.chain import Branch
-from audit.exact.integers import total
 from audit.exact.law import Law
 from audit.exact.paths import Rounds, levels, refuse_beyond_limit, rounds_of
 from audit.exact.ratios import Ratios, whole
@@ -42,9 +39,8 @@ def completed_law(case: Case, rule_id: str) -> Law:
     Undefined outcomes stay `()`. A block whose prefix has target probability 0 and no row in the
     case has no continuation: its mass stays on the block itself.
     """
-    law = block_law(case, rule_id)
-    over = np.array([law.denominator], dtype=object)
-    emitted = {length: Ratios(table, over) for length, table in law.tables.items() if length}
+    tables = block_law(case, rule_id).tables
+    emitted = {length: table for length, table in tables.items() if length}
     return Law.of(_extended(case, emitted), vocab_size=case.vocab_size)
 
 
@@ -73,11 +69,10 @@ def given_path(rounds: Rounds, branch: Branch) -> Ratios:
 
 def _emitted(rounds: Rounds, branch: Branch) -> Ratios:
     """Returns the masses [vocab ** length] of a branch's emitted blocks."""
-    masses = given_path(rounds, branch).common()
-    by_prefix = masses.numerators.reshape(
-        rounds.vocab_size**branch.kept, -1, masses.numerators.shape[1]
-    )
-    return Ratios(total(by_prefix, axis=1).ravel(), masses.denominators)
+    masses = given_path(rounds, branch)
+    for _ in range(rounds.gamma - branch.kept):
+        masses = masses.grouped(rounds.vocab_size)
+    return masses.flat()
 
 
 def _extended(case: Case, emitted: Mapping[int, Ratios]) -> Masses:
@@ -86,10 +81,9 @@ def _extended(case: Case, emitted: Mapping[int, Ratios]) -> Masses:
     for length, rows in enumerate(_target_levels(case)):
         no_row = rows.total().numerators == 0
         yield length, Ratios(carried.numerators * no_row, carried.denominators)
-        extended = carried.column().spread(rows).common()
-        carried = Ratios(extended.numerators.ravel(), extended.denominators)
+        carried = carried.column().spread(rows).flat()
         if length + 1 in emitted:
-            carried += emitted[length + 1]
+            carried = (carried + emitted[length + 1]).reduced()
     yield case.num_speculative_tokens + 1, carried
 
 

@@ -6,7 +6,6 @@ Python integers (dtype object), which are slower and unbounded.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -54,11 +53,6 @@ def total(values: Numerators, axis: int = -1) -> Numerators:
     terms = values.shape[axis].bit_length()
     wide = values if bits(values) + terms <= SAFE_BITS else values.astype(object)
     return np.asarray(wide.sum(axis=axis))
-
-
-def common_multiple(values: Numerators) -> int:
-    """Returns the least common multiple of all entries."""
-    return math.lcm(*set(values.ravel().tolist()))
 
 
 def narrowed(values: Numerators) -> Numerators:

@@ -13,10 +13,9 @@ import numpy as np
 from audit.case import Case
 from audit.exact.chain import Branch
 from audit.exact.engine import block_law, branches_of
-from audit.exact.integers import total
 from audit.exact.law import Law
 from audit.exact.paths import Rounds
-from audit.exact.ratios import Ratios, minimum, of_row
+from audit.exact.ratios import Ratios, minimum, of_row, summed
 from audit.row import Row
 
 
@@ -55,7 +54,8 @@ def number_accepted_law(case: Case, rule_id: str) -> tuple[Fraction, ...]:
     rounds, branches = branches_of(case, rule_id)
     chances = [Fraction(0)] * (rounds.gamma + 1)
     for branch in branches:
-        chances[branch.accepted] += _sum(rounds.weight * branch.chance)
+        mass = (rounds.weight * branch.chance).reduced()
+        chances[branch.accepted] += summed(mass, rounds.vocab_size)
     return tuple(chances)
 
 
@@ -65,10 +65,10 @@ def kept_masses(case: Case, rule_id: str) -> list[Fraction]:
     masses = [Fraction(0)] * case.vocab_size
     for branch in branches:
         if branch.kept:
-            over = (rounds.weight * branch.chance).reduced().common()
-            by_token = total(over.numerators.reshape(case.vocab_size, -1))
-            found = Ratios(by_token, over.denominators).fractions()
-            masses = [mass + more for mass, more in zip(masses, found, strict=True)]
+            by_token = (rounds.weight * branch.chance).reduced().column()
+            for _ in range(rounds.gamma - 1):
+                by_token = by_token.grouped(case.vocab_size)
+            masses = [a + b for a, b in zip(masses, by_token.fractions(), strict=True)]
     return masses
 
 
@@ -96,19 +96,14 @@ def bonus_law(case: Case, rule_id: str) -> Law | None:
 def _draw(rounds: Rounds, branches: Iterable[Branch]) -> Law | None:
     """Returns the law of the first draw given that one of the branches happens."""
     masses = [((rounds.weight * b.chance).reduced(), b.rows[0]) for b in branches]
-    happens = sum((_sum(mass) for mass, _ in masses), start=Fraction(0))
+    happens = sum((summed(mass, rounds.vocab_size) for mass, _ in masses), start=Fraction(0))
     if not happens:
         return None
-    given = Ratios(
-        np.array([happens.denominator], dtype=object), np.array([happens.numerator], dtype=object)
-    )
+    inverse = np.array([[happens.denominator], [happens.numerator]], dtype=object)
     parts = []
     for mass, row in masses:
-        over = mass.column().spread(row).common()
-        parts.append((1, Ratios(total(over.numerators, axis=0), over.denominators) * given))
+        drawn = mass.column().spread(row)
+        for _ in range(rounds.gamma):
+            drawn = drawn.grouped(rounds.vocab_size)
+        parts.append((1, drawn.flat() * Ratios(*inverse)))
     return Law.of(parts, vocab_size=rounds.vocab_size)
-
-
-def _sum(masses: Ratios) -> Fraction:
-    over = masses.reduced().common()
-    return Fraction(int(total(over.numerators)), int(over.denominators[0]))

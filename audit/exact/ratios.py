@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audit.exact import integers
-from audit.row import Numerators, Row, integer_array
+from audit.row import Numerators, Row
 
 Tokens = npt.NDArray[np.int64]
 
@@ -86,10 +86,14 @@ class Ratios:
             integers.narrowed(self.denominators // divisors),
         )
 
-    def common(self) -> Ratios:
-        """Returns the same fractions over one denominator for all entries, [1]."""
-        multiple = integer_array([integers.common_multiple(self.denominators)])
-        return Ratios(integers.product(self.numerators, multiple // self.denominators), multiple)
+    def grouped(self, group: int) -> Ratios:
+        """Returns the sums of each `group` rows in a row: [n * group, cells] becomes [n, cells]."""
+        each = np.broadcast_to(self.denominators, (len(self.numerators), 1))
+        denominators = each.astype(object).reshape(-1, group, 1)
+        common = np.lcm.reduce(denominators, axis=1, keepdims=True)
+        terms = self.numerators.reshape(len(common), group, -1)
+        scaled = integers.product(terms, integers.narrowed(common // denominators))
+        return Ratios(integers.total(scaled, axis=1), common[:, 0]).reduced()
 
     def spread(self, rows: Ratios) -> Ratios:
         """Returns the products [n, a * vocab] of masses [n, a] with rows [n, vocab]."""
@@ -97,6 +101,11 @@ class Ratios:
         numerators = integers.product(*pairs).reshape(len(self.numerators), -1)
         denominators = integers.product(self.denominators, rows.denominators)
         return Ratios(numerators, denominators).reduced()
+
+    def flat(self) -> Ratios:
+        """Returns all entries in one dimension, each with its own denominator."""
+        denominators = np.broadcast_to(self.denominators, self.numerators.shape)
+        return Ratios(self.numerators.ravel(), denominators.ravel())
 
     def fractions(self) -> list[Fraction]:
         """Returns the entries in order."""
@@ -144,6 +153,17 @@ def minimum(a: Ratios, b: Ratios) -> Ratios:
     """Returns min(a, b)."""
     mine, theirs, denominators = _aligned(a, b)
     return Ratios(np.minimum(mine, theirs), denominators)
+
+
+def summed(masses: Ratios, vocab_size: int) -> Fraction:
+    """Returns the sum of masses [vocab_size ** k].
+
+    Masses after one prefix are added first: they share denominators, so that most cancel early.
+    """
+    rows = masses.column()
+    while len(rows.numerators) > 1:
+        rows = rows.grouped(vocab_size)
+    return rows.fractions()[0]
 
 
 def _aligned(a: Ratios, b: Ratios) -> tuple[Numerators, Numerators, Numerators]:

@@ -86,7 +86,7 @@ def _whole_blocks(law: Law, case: Case) -> Table:
     length = case.num_speculative_tokens + 1
     if length not in law.tables:
         return np.zeros(case.vocab_size**length)
-    return Ratios(law.tables[length], np.array([law.denominator], dtype=object)).floats()
+    return law.tables[length].floats()
 
 
 def _placed(rounds: Rounds, branch: Branch) -> Ratios:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from audit.harness.collect import Collected
 from audit.statistics.impossible import look_alpha
-from audit.statistics.independence import Independence, independence
+from audit.statistics.independence import Independence, IndependenceGate
 from audit.verdict import Budget
 
 FROZEN = "output repeats itself from call to call although the generator differs"
@@ -18,38 +16,31 @@ _COMPARED = {
 
 
 class DependenceWatch:
-    """The small tables of the independence tests, summed over chunks."""
+    """The independence tests of one case; a chunk is a stratum of calls made alike."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self._chunks: list[Collected] = []
-        self._known: Independence | None = None
+        self._gate = IndependenceGate.create()
+        self._chunks = 0
 
     def update(self, collected: Collected) -> None:
         """Takes in the tables of one chunk."""
-        self._chunks.append(collected)
-        self._known = None
+        self._gate = self._gate.updated(collected.calls, collected.row_pairs, collected.call_pairs)
+        self._chunks += 1
 
     @property
     def calls(self) -> int:
         """The number of calls that held a row of this case."""
-        return sum(len(chunk.calls) for chunk in self._chunks)
+        return self._gate.calls
 
     def test(self) -> Independence:
         """Returns the strongest evidence against independence, on empirical margins."""
-        if self._known is None:
-            self._known = independence(
-                np.concatenate([chunk.calls for chunk in self._chunks]),
-                np.sum([chunk.row_pairs for chunk in self._chunks], axis=0),
-                np.sum([chunk.call_pairs for chunk in self._chunks], axis=0),
-            )
-        return self._known
+        return self._gate.reading()
 
     def sentence(self) -> str:
         """Returns what is dependent, as far as it is proven at this chunk; "" otherwise."""
         test = self.test()
-        level = look_alpha(self.budget.level(Budget.INDEPENDENCE), len(self._chunks))
-        if test.p_value > level:
+        if test.p_value > look_alpha(self.budget.level(Budget.INDEPENDENCE), self._chunks):
             return ""
         how = "too regular" if test.too_regular else "too alike"
         return f"not independent: {_COMPARED[test.kind]} are {how}, p = {test.p_value:.2g}"

@@ -17,7 +17,8 @@ Haldane (1940) and Dawson (1954) for the moments.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -53,79 +54,139 @@ class Independence(Result):
     rows: int
 
 
+@dataclass(frozen=True, eq=False)
+class Association(Result):
+    """What the tables of one kind have shown, summed over strata.
+
+    log_bets [concentrations]: natural log of the wealth of each bet. statistic and mean are
+    Pearson's and its expectation.
+    """
+
+    log_bets: Array = field(default_factory=lambda: np.zeros(len(CONCENTRATIONS)))
+    statistic: float = 0.0
+    mean: float = 0.0
+
+    def updated(self, table: Table) -> Association:
+        """Returns this after one more stratum, a table [groups, K]."""
+        table = _trimmed(table)
+        return Association(
+            self.log_bets + _log_bets(table),
+            self.statistic + _pearson(table),
+            self.mean + _moments(table)[0],
+        )
+
+    @property
+    def p_value(self) -> float:
+        """The exact p-value that groups differ by more than chance: 1 / e at most 1."""
+        log_e = float(np.logaddexp.reduce(self.log_bets)) - np.log(len(self.log_bets))
+        return float(np.exp(min(-log_e, 0.0)))
+
+    @property
+    def dispersion(self) -> float:
+        """Pearson's statistic over its mean under independence, 1 where nothing can vary."""
+        return self.statistic / self.mean if self.mean > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Evenness(Result):
+    """Pearson's statistic of call counts with its mean and variance, summed over strata.
+
+    Categories are merged, by their totals alone, to 10 expected in a call, or to a quarter of all
+    in small calls. Counts are whole numbers: a table stands for all within half a count of it.
+    """
+
+    statistic: float = 0.0
+    mean: float = 0.0
+    variance: float = 0.0
+
+    def updated(self, table: Table) -> Evenness:
+        """Returns this after one more stratum, a table [calls, K]."""
+        table = _trimmed(_merged(table))
+        mean, variance = _moments(table)
+        if variance <= 0:
+            return self
+        statistic = _pearson(table) + float((0.25 / _expected(table)).sum())
+        return Evenness(self.statistic + statistic, self.mean + mean, self.variance + variance)
+
+    @property
+    def p_value(self) -> float:
+        """The p-value that calls differ by less than chance; asymptotic, hence multiplied by 10."""
+        if self.variance <= 0:
+            return 1.0
+        shape, rate = self.mean**2 / self.variance, self.mean / self.variance
+        return float(min(TAIL_ALLOWANCE * special.gammainc(shape, self.statistic * rate), 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class IndependenceGate(Result):
+    """Evidence against independence, stratum by stratum; immutable.
+
+    A stratum is a set of calls made alike (one chunk): what differs between strata, such as the
+    number of rows a call, is never held against the rows within one.
+    """
+
+    kinds: Mapping[Kind, Association]
+    evenness: Evenness
+    calls: int = 0
+    rows: int = 0
+
+    @classmethod
+    def create(cls) -> IndependenceGate:
+        """Returns the gate before any call."""
+        nothing = Association()
+        return cls({"batch": nothing, "row": nothing, "call": nothing}, Evenness())
+
+    def updated(self, batch_counts: Table, row_pairs: Table, call_pairs: Table) -> IndependenceGate:
+        """Returns the gate after one more stratum.
+
+        batch_counts int64 [calls, K]: outcomes by call; row_pairs int64 [K, K]: disjoint pairs of
+        neighbouring rows of one call; call_pairs int64 [K, K]: the same row in two calls, the
+        calls in disjoint consecutive pairs. Any of them may be all zero.
+        """
+        tables: dict[Kind, Table] = {"batch": batch_counts, "row": row_pairs, "call": call_pairs}
+        return IndependenceGate(
+            {kind: self.kinds[kind].updated(table) for kind, table in tables.items()},
+            self.evenness.updated(batch_counts),
+            self.calls + int(np.count_nonzero(batch_counts.sum(axis=1))),
+            self.rows + int(batch_counts.sum()),
+        )
+
+    def reading(self) -> Independence:
+        """Returns the strongest evidence so far; its p-value is that of all tests together."""
+        found = [(shown.p_value, False, kind) for kind, shown in self.kinds.items()]
+        p_value, too_regular, kind = min([*found, (self.evenness.p_value, True, "batch")])
+        return Independence(
+            kind=kind,
+            too_regular=too_regular,
+            dispersion=self.kinds[kind].dispersion,
+            p_value=min(TESTS * p_value, 1.0),
+            calls=self.calls,
+            rows=self.rows,
+        )
+
+
 def independence(batch_counts: Table, row_pairs: Table, call_pairs: Table) -> Independence:
-    """Returns the strongest evidence against independent rows; its p-value is that of all tests.
+    """Returns the reading of a single stratum; arguments as `IndependenceGate.updated`."""
+    return IndependenceGate.create().updated(batch_counts, row_pairs, call_pairs).reading()
 
-    batch_counts int64 [calls, K]: outcomes by call, for calls of several rows; row_pairs int64
-    [K, K]: disjoint pairs of neighbouring rows of one call; call_pairs int64 [K, K]: the same row
-    in two calls, the calls in disjoint consecutive pairs. Any of them may be all zero.
+
+def _log_bets(table: Table) -> Array:
+    """Returns the log of Dirichlet-multinomial over hypergeometric, by concentration.
+
+    Given the sum of the first t groups, the counts of group t are hypergeometric; the bet on it
+    is centred at the shares of that sum. The multinomial coefficients of both laws cancel but
+    for the sums so far.
     """
-    tables: dict[Kind, Table] = {"batch": batch_counts, "row": row_pairs, "call": call_pairs}
-    found = [(uneven_p_value(table), False, kind) for kind, table in tables.items()]
-    found.append((even_p_value(batch_counts), True, "batch"))
-    p_value, too_regular, kind = min(found)
-    return Independence(
-        kind=kind,
-        too_regular=too_regular,
-        dispersion=dispersion(tables[kind]),
-        p_value=min(TESTS * p_value, 1.0),
-        calls=int(np.count_nonzero(batch_counts.sum(axis=1))),
-        rows=int(batch_counts.sum()),
-    )
-
-
-def uneven_p_value(table: Table) -> float:
-    """Returns the exact p-value that the rows of a table [groups, K] differ by more than chance.
-
-    It is 1 / e at most 1, with e the mean over the concentrations. Groups are calls, or, in a
-    table of pairs, the outcome of the first row.
-    """
-    table = _trimmed(table)
-    so_far = np.cumsum(table, axis=0)[1:]
-    by_bet = [_log_bet(table[1:], so_far, concentration) for concentration in CONCENTRATIONS]
-    log_e = float(np.logaddexp.reduce(by_bet)) - np.log(len(CONCENTRATIONS))
-    return float(np.exp(min(-log_e, 0.0)))
-
-
-def _log_bet(counts: Table, so_far: Table, concentration: float) -> float:
-    """Returns the log of Dirichlet-multinomial over hypergeometric, summed over groups 2, 3, ...
-
-    The multinomial coefficients of both laws cancel but for the sums so far.
-    """
+    counts, so_far = table[1:], np.cumsum(table, axis=0)[1:]
     size, total = counts.sum(axis=1), so_far.sum(axis=1)
-    prior = np.maximum(concentration * so_far / total[:, np.newaxis], 1e-300)
-    polya = (special.gammaln(prior + counts) - special.gammaln(prior)).sum(axis=1)
+    concentration = CONCENTRATIONS[:, np.newaxis]
+    shares = so_far / total[:, np.newaxis]
+    prior = np.maximum(concentration[:, :, np.newaxis] * shares, 1e-300)
+    polya = (special.gammaln(prior + counts) - special.gammaln(prior)).sum(axis=2)
     polya -= special.gammaln(concentration + size) - special.gammaln(concentration)
     falling = (special.gammaln(so_far + 1) - special.gammaln(so_far - counts + 1)).sum(axis=1)
     falling -= special.gammaln(total + 1) - special.gammaln(total - size + 1)
-    return float((polya - falling).sum())
-
-
-def even_p_value(table: Table) -> float:
-    """Returns the p-value that the rows of a table [groups, K] differ by less than chance.
-
-    Categories are merged, by their totals alone, to 10 expected in a group, or to a quarter of
-    all in small groups. Counts are whole numbers: a table stands for all within half a count of
-    it. Asymptotic, hence multiplied by 10; 1 where nothing can vary.
-    """
-    table = _trimmed(_merged(table))
-    mean, variance = _moments(table)
-    if variance <= 0:
-        return 1.0
-    statistic = _pearson(table) + float((0.25 / _expected(table)).sum())
-    tail = special.gammainc(mean**2 / variance, statistic * mean / variance)
-    return float(min(TAIL_ALLOWANCE * tail, 1.0))
-
-
-def dispersion(table: Table) -> float:
-    """Returns Pearson's statistic of homogeneity over its mean under independence, 1 if none.
-
-    >>> dispersion(np.array([[10, 0], [0, 10]])), dispersion(np.array([[4, 0], [5, 0]]))
-    (19.0, 1.0)
-    """
-    table = _trimmed(table)
-    mean = _moments(table)[0]
-    return _pearson(table) / mean if mean > 0 else 1.0
+    return np.asarray((polya - falling).sum(axis=1), dtype=np.float64)
 
 
 def _trimmed(table: Table) -> Table:
@@ -142,10 +203,13 @@ def _merged(table: Table) -> Table:
 
 
 def _expected(table: Table) -> Array:
+    """Returns the expected counts given both margins; the table must not be empty."""
     return np.outer(table.sum(axis=1), table.sum(axis=0)) / float(table.sum())
 
 
 def _pearson(table: Table) -> float:
+    if not table.size:
+        return 0.0
     expected = _expected(table)
     return float(((table - expected) ** 2 / expected).sum())
 

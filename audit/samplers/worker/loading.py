@@ -89,13 +89,22 @@ def brief(error: BaseException) -> str:
     """Returns type, first line and place of an error, without a full stop."""
     lines = str(error).strip().splitlines()
     said = f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, SyntaxError) or not frames:
-        return said.rstrip(".")
-    return f"{said.rstrip('.')} (line {frames[-1].lineno} of {frames[-1].filename})"
+    frames = traceback.extract_tb(_theirs(error))
+    place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
+    return said.rstrip(".") + place
 
 
 def own_traceback(error: BaseException) -> str:
-    """Returns the traceback without our own frame, the first."""
-    inner = error.__traceback__.tb_next if error.__traceback__ else None
-    return "".join(traceback.format_exception(type(error), error, inner))
+    """Returns the traceback from the user's first frame on."""
+    return "".join(traceback.format_exception(type(error), error, _theirs(error)))
+
+
+def _theirs(error: BaseException) -> types.TracebackType | None:
+    """Returns the traceback without the frames of this folder and of the import system."""
+    here, step = os.path.dirname(__file__), error.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if os.path.dirname(file) != here and "importlib" not in file:
+            return step
+        step = step.tb_next
+    return None

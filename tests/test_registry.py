@@ -1,0 +1,244 @@
+"""Every way to name a sampler, what is known of it, and one sentence for every name that fails."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import torch
+from exact_instances import seed
+from steps import step_batch
+
+from audit.errors import SamplerError, UsageError
+from audit.samplers.contract import check_output
+from audit.samplers.facts import facts_from
+from audit.samplers.faults import FAULTS
+from audit.samplers.identity import code_of_files, code_of_module
+from audit.samplers.interface import Facts, LoadedSampler
+from audit.samplers.registry import list_samplers, load_sampler, wrap_sampler
+from audit.samplers.rules import RULES, SAMPLERS
+
+GOOD = "import torch\ndef verify(batch, generator):\n    return torch.zeros(3, 3).long()\n"
+
+
+def call(sampler: LoadedSampler) -> torch.Tensor:
+    batch = step_batch(seed(2), 3, torch.Generator().manual_seed(1))
+    return check_output(batch, sampler.call(batch, torch.Generator().manual_seed(2)))
+
+
+def test_every_listed_sampler_of_ours_loads_and_runs_here():
+    names = [row.name for row in list_samplers()]
+    assert names[-2:] == ["module:object", "path/to/file.py:object"]
+    for name in names[:-3]:
+        sampler = load_sampler(name)
+        assert call(sampler).shape == (3, 3)
+        assert sampler.facts.in_process
+        assert sampler.identity["runs in"] == "the auditing process"
+
+
+def test_the_list_says_level_and_version():
+    rows = {row.name: row for row in list_samplers()}
+    assert {row.level for row in rows.values()} == {"verify"}
+    assert rows["transformers"].found == f"transformers {metadata.version('transformers')}"
+    assert rows["reference"].found == "built in"
+    assert len(rows) == 4 + len(SAMPLERS)
+
+
+@pytest.mark.parametrize("id_", sorted(SAMPLERS))
+def test_rules_declare_themselves_and_faults_nothing(id_):
+    name = f"rule:{id_}" if id_ in RULES else f"fault:{id_}"
+    facts = load_sampler(name).facts
+    assert facts.declares == ((id_,) if id_ in RULES else ())
+    assert facts.ragged
+
+
+def test_the_reference_is_the_ratio_rule():
+    reference = load_sampler("reference")
+    assert reference.call is load_sampler("rule:ratio").call
+    assert reference.facts.declares == ("ratio",)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("refrence", "'refrence'; did you mean reference?"),
+        ("transformer", "'transformer'; did you mean transformers?"),
+        ("rule:ratoi", "did you mean rule:ratio"),
+        ("rule:always-accept", "did you mean fault:always-accept?"),
+        ("fault:", "known are reference, rule:ratio"),
+        ("", "known are reference"),
+        ("my_sampler.py", "no sampler is named 'my_sampler.py'"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(name, said):
+    with pytest.raises(UsageError) as caught:
+        load_sampler(name)
+    assert said in str(caught.value)
+
+
+# What a file may hold, the object asked for, the error and its sentence (after the path).
+BROKEN = [
+    ("x = 1", "verify", UsageError, "has no object 'verify'; it defines x."),
+    ("verify = 3", "verify", UsageError, "is of type int, which is not callable; name a function"),
+    ("def verify(:\n", "verify", SamplerError, "failed: SyntaxError: "),
+    ("import no_such_thing", "verify", SamplerError, "No module named 'no_such_thing' (line 1 of"),
+    ("1 / 0", "verify", SamplerError, "failed: ZeroDivisionError: division by zero (line 1 of"),
+    ("exit(3)", "verify", SamplerError, "failed: SystemExit: 3"),
+    ("class verify:\n    def __init__(self, n): pass", "verify", SamplerError, "TypeError: "),
+    ("class verify: pass", "verify", UsageError, "is of type verify, which is not callable"),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "error", "said"), BROKEN)
+def test_what_cannot_be_loaded_has_one_sentence(tmp_path, text, name, error, said):
+    file = tmp_path / "sample.py"
+    file.write_text(text)
+    with pytest.raises(error) as caught:
+        load_sampler(f"{file}:{name}", in_process=True)
+    assert said in str(caught.value)
+    assert str(file) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    if error is SamplerError:
+        assert caught.value.detail
+        assert "loading.py" not in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("no/such/file.py:verify", "no/such/file.py is not a file"),
+        ("no_such_module:verify", "no module 'no_such_module' can be imported from here."),
+        ("math:no_such", "math has no object 'no_such'; it defines"),
+    ],
+)
+def test_what_is_not_there_is_said(spec, said):
+    with pytest.raises(UsageError) as caught:
+        load_sampler(spec, in_process=True)
+    assert said in str(caught.value)
+
+
+def test_a_worker_says_the_same(tmp_path):
+    text, name, error, said = BROKEN[4]
+    (tmp_path / "sample.py").write_text(f"print('hello')\n{text}")
+    with pytest.raises(error) as caught:
+        load_sampler(f"{tmp_path / 'sample.py'}:{name}")
+    assert said.replace("line 1", "line 2") in str(caught.value)
+    assert "1 / 0" in caught.value.detail
+    assert caught.value.detail.endswith("hello\n")
+
+
+def test_a_python_that_cannot_be_started_is_a_usage_error(tmp_path):
+    with pytest.raises(UsageError, match="no-python cannot be started: No such file"):
+        load_sampler("math:sin", python=str(tmp_path / "no-python"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "verify = lambda batch, generator: torch.zeros(3, 3).long()",
+        "class verify:\n    def __call__(self, *_): return torch.zeros(3, 3).long()",
+        "class A:\n    @staticmethod\n    def f(*_): return torch.zeros(3, 3).long()\nverify = A.f",
+    ],
+    ids=["lambda", "class", "static method"],
+)
+def test_any_callable_will_do(tmp_path, text):
+    (tmp_path / "sample.py").write_text(f"import torch\n{text}\n")
+    sampler = load_sampler(f"{tmp_path / 'sample.py'}:verify", in_process=True)
+    assert call(sampler).tolist() == [[0, 0, 0]] * 3
+    assert sampler.facts == Facts(in_process=True)
+
+
+def test_an_edited_file_is_run_and_hashed_as_it_is_now(tmp_path):
+    file = tmp_path / "sample.py"
+    for number in (1, 2):
+        file.write_text(GOOD.replace("torch.zeros(3, 3)", f"torch.full((3, 3), {number})"))
+        sampler = load_sampler(f"{file}:verify", in_process=True)
+        assert call(sampler)[0, 0] == number
+        assert sampler.identity["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+        assert sampler.identity["hashed"] == "sample.py"
+    assert not (tmp_path / "__pycache__").exists()
+
+
+def test_a_worker_reports_facts_and_identity(tmp_path):
+    file = tmp_path / "sample.py"
+    file.write_text(
+        f"{GOOD}verify.draftproof = {{'declares': ['ratio', 'block'], 'max_batch': 7}}\n"
+    )
+    sampler = load_sampler(f"{file}:verify")
+    try:
+        assert sampler.facts == Facts(declares=("ratio", "block"), max_batch=7)
+        assert sampler.identity == {
+            "spec": f"{file}:verify",
+            "runs in": "a worker process",
+            "python": sampler.identity["python"],
+            "torch": torch.__version__,
+            **code_of_files(file),
+        }
+        assert call(sampler).tolist() == [[0, 0, 0]] * 3
+    finally:
+        sampler.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"declare": ["ratio"]}, "unknown key 'declare'; did you mean declares?"),
+        ({"declares": "ratio"}, "must be a list of rule ids"),
+        ({"declares": ["ratoi"]}, "declares an unknown rule 'ratoi'; did you mean ratio?"),
+        ({"declares": ["always-accept"]}, "declares an unknown rule 'always-accept'"),
+        ({"claims": "lenience"}, "claims an unknown law 'lenience'; did you mean lenience-half?"),
+        ({"max_batch": 0}, "must be a whole number above 0, or None"),
+        ({"max_batch": True}, "must be a whole number above 0, or None"),
+        ({"ragged": 1}, "draftproof['ragged'] is 1; it must be True or False"),
+        ([], "is of type list; make it a dict"),
+    ],
+)
+def test_wrong_facts_have_one_sentence(given, said):
+    with pytest.raises(UsageError) as caught:
+        facts_from(given, name="mine")
+    assert said in str(caught.value)
+
+
+def test_facts_that_are_right_are_taken():
+    given = {"declares": ["ratio"], "claims": "lenience-half", "contiguous": True, "ragged": True}
+    assert facts_from(given, name="mine") == Facts(("ratio",), "lenience-half", True, True)
+    assert facts_from({}, name="mine") == Facts()
+
+
+def test_an_object_of_this_process_can_be_wrapped():
+    def verify(batch, generator):
+        return SAMPLERS["ratio"](batch, generator)
+
+    verify.draftproof = {"declares": ["ratio"]}
+    sampler = wrap_sampler(verify)
+    assert call(sampler).shape == (3, 3)
+    assert sampler.facts == Facts(declares=("ratio",), in_process=True)
+    assert "handed over" in sampler.identity["hashed"]
+    sampler.close()
+
+
+def test_a_module_is_hashed_with_all_of_its_distribution():
+    file = Path(metadata.distribution("click").locate_file("click/core.py"))
+    code = code_of_module("click.core", file)
+    assert code["hashed"].endswith(f"modules of click {metadata.version('click')}")
+    assert code == code_of_module("click", file.with_name("__init__.py"))
+
+
+def test_a_package_without_distribution_is_hashed_as_a_whole(tmp_path):
+    package = tmp_path / "mine"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "core.py").write_text("x = 1")
+    before = code_of_module("mine.core", package / "core.py")
+    assert before["hashed"] == "2 modules of mine"
+    (package / "notes.txt").write_text("no code")
+    assert code_of_module("mine", package / "__init__.py") == before
+    (package / "core.py").write_text("x = 2")
+    assert code_of_module("mine", package / "__init__.py")["sha256"] != before["sha256"]
+
+
+def test_the_ids_of_rules_and_faults_are_the_listed_ones():
+    names = {row.name for row in list_samplers()}
+    assert {f"rule:{i}" for i in RULES} | {f"fault:{i}" for i in FAULTS} <= names

@@ -73,7 +73,7 @@ def generated() -> dict[Path, str]:
 def help_of(name: str) -> str:
     """Returns the help text of a command as on a terminal of 80 columns."""
     command: click.Command = getattr(import_module(f"audit.cli.{name}"), name)
-    above = click.Context(draftproof, info_name="draftproof")
+    above = click.Context(draftproof, info_name="draftproof", **draftproof.context_settings)
     return command.get_help(click.Context(command, above, name, terminal_width=78))
 
 

@@ -37,7 +37,11 @@ def test_predictions_of_a_fault_are_its_first_token_law():
         ("rule:ratio", prefix_dependent(2), {"ratio"}),
         ("rule:block", prefix_dependent(2), {"block"}),
         ("rule:sampler-match", prefix_dependent(2), {"sampler-match", "point-mass"}),
-        ("rule:greedy", one_hot_target(), {"ratio", "sampler-match", "point-mass", "block", "greedy"}),
+        (
+            "rule:greedy",
+            one_hot_target(),
+            {"ratio", "sampler-match", "point-mass", "block", "greedy"},
+        ),
         ("rule:ratio", article(1), {"ratio", "block"}),
         ("fault:absolute-residual", prefix_dependent(2), {"unknown"}),
     ],

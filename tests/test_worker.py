@@ -187,13 +187,13 @@ def test_each_mistake_has_its_sentence_and_the_worker_lives_on(load):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("os._exit(7)", "exit code 7."),
-        ("os.kill(os.getpid(), 11)", "signal SIGSEGV."),
+        ("os._exit(7)", "exit code 7)."),
+        ("os.kill(os.getpid(), 11)", "signal SIGSEGV)."),
         ("os.closerange(3, 256)", ""),
     ],
 )
 def test_a_worker_that_ends_is_an_error(load, line, said):
-    assert f"verify ended its worker process in call 1: {said}" in str(failure(load(line)))
+    assert f"verify ended its worker process in call 1 ({said}" in str(failure(load(line)))
 
 
 def test_a_hang_is_stopped_and_the_worker_stays_stopped(load):
@@ -211,7 +211,7 @@ def test_a_worker_killed_in_the_middle_of_a_call_is_an_error(load):
     pid = sampler.call._process._process.pid
     killer = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
     killer.start()
-    assert "ended its worker process in call 1: it was killed" in str(failure(sampler))
+    assert "ended its worker process in call 1 (it was killed" in str(failure(sampler))
     killer.join()
 
 
@@ -254,6 +254,14 @@ def test_a_worker_ends_with_its_parent(tmp_path):
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=root)
     assert done.returncode == -signal.SIGKILL
     assert gone(int(done.stdout))
+
+
+def test_a_python_without_torch_is_named(tmp_path):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # -S: no site-packages
+    bare.chmod(0o755)
+    with pytest.raises(SamplerError, match=r"\(exit code 1: ModuleNotFoundError: No module named"):
+        load_sampler("math:sin", python=str(bare))
 
 
 def test_a_lost_handle_ends_the_worker_too(tmp_path):

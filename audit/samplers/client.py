@@ -117,7 +117,9 @@ class WorkerSampler:
 
     def _died(self) -> SamplerError:
         printed = self._process.printed()
-        said = f"{self._spec} ended its worker process {self._when()}: {self._process.end()}."
+        last = printed.strip().splitlines()[-1:] if self._number == 0 else []
+        ended = ": ".join([self._process.end(), *last])
+        said = f"{self._spec} ended its worker process {self._when()} ({ended})."
         return SamplerError(said, detail=printed)
 
     def _stopped(self, did: str) -> SamplerError:

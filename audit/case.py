@@ -39,7 +39,7 @@ class Rows:
     given: Mapping[Prefix, Row]
     extend: Extend = "repeat"
     rule: Callable[[Row], Row] = unchanged
-    _known: dict[Prefix, Row] = field(default_factory=dict, repr=False)
+    _known: dict[Prefix, Row] = field(default_factory=dict, init=False, repr=False)
 
     def __getitem__(self, prefix: Prefix) -> Row:
         """Returns the row after `prefix`. Raises CaseError where the case has none."""

@@ -55,17 +55,17 @@ class Counts:
 
     def completed(self, view: int = 0) -> Table:
         """Returns int64 [bases[view] ** (gamma + 1)]: rounds by completed block."""
-        return self.tables[view].sum(axis=(0, 1), dtype=np.int64)
+        return np.asarray(self.tables[view].sum(axis=(0, 1)), dtype=np.int64)
 
     def lengths(self) -> Table:
         """Returns int64 [gamma + 1]: rounds by emitted length, 1 to gamma + 1."""
-        return self.tables[0].sum(axis=(0, 2), dtype=np.int64)
+        return np.asarray(self.tables[0].sum(axis=(0, 2)), dtype=np.int64)
 
     def emitted(self, length: int, view: int = 0) -> Table:
         """Returns int64 [drafts, bases[view] ** length]: rounds that emitted `length` tokens."""
         table = self.tables[view][:, length - 1]
-        drafts = len(table)
-        return table.reshape(drafts, self.bases[view] ** length, -1).sum(axis=2, dtype=np.int64)
+        prefixes = table.reshape(len(table), self.bases[view] ** length, -1)
+        return np.asarray(prefixes.sum(axis=2), dtype=np.int64)
 
     def outcomes(self, view: int = 0) -> Mapping[Outcome, int]:
         """Returns the emitted blocks that occurred and how often."""

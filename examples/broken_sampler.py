@@ -1,7 +1,8 @@
 """The same verifier with a common mistake: after a rejection it draws from the whole target row.
 
 Tokens that the draft favours were already given their share by being accepted, so they come out
-too often. `draftproof run examples/broken_sampler.py:verify` fails and names the fault.
+too often, although the acceptance rate is right. `draftproof run examples/broken_sampler.py:verify`
+fails it.
 """
 
 import torch

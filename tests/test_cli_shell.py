@@ -70,6 +70,15 @@ def test_every_problem_of_a_case_file_is_said(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "draftproof: one\ndraftproof: two\n"
 
 
+def test_an_error_about_a_hostile_name_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    name = sample.HOSTILE.replace("\x00", "")  # no argument can hold a zero
+    assert execute(["report", name[:80]]) == 2
+    assert execute(["cases", "show", name]) == 2
+    said = capsys.readouterr().err
+    assert not any(sign in said for sign in "\x1b\u202e\x00")
+    assert max(map(len, said.splitlines())) < 2_100
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment", "coloured"),
     [
@@ -157,7 +166,7 @@ def test_progress_is_a_line_now_and_then(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(
-        "audit: 1,000 of 20,000 trials, article-three-tokens, evidence 1e-1.0 of 1e6.3, "
+        "audit: 1,000 of at most 20,000 trials, article-three-tokens, evidence 1e-1.0 of 1e6.3, "
     )
 
 

@@ -186,6 +186,12 @@ def test_large_cases_are_refused_with_count_and_limit(law) -> None:  # type: ign
         law(context_free(3, wide, wide), "ratio")
 
 
+def test_large_target_laws_are_refused_too() -> None:
+    wide = " ".join(["1/100"] * 100)
+    with pytest.raises(UsageError, match=f"needs {4 * 100**4} exact cells"):
+        target_law(context_free(3, wide, wide))
+
+
 def test_dense_laws_have_their_own_count() -> None:
     wide = " ".join(["1/32"] * 32)
     case = context_free(2, wide, wide)

@@ -93,7 +93,7 @@ def digits(code: int, length: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("rule_id", PRESERVING)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(case=cases(largest_gamma=3))
 def test_lossless_rules_give_the_target_law(rule_id: str, case: Case) -> None:
     assert completed_law(case, rule_id) == target_law(case)
@@ -104,7 +104,7 @@ def test_every_other_rule_fails_the_same_check(rule_id: str) -> None:
     assert completed_law(g2(2), rule_id) != target_law(g2(2))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(case=cases())
 def test_the_target_law_is_a_chain_of_target_draws(case: Case) -> None:
     law = enumerate_law(lambda tape, case, x: completed(tape, case, []), case)
@@ -112,7 +112,7 @@ def test_the_target_law_is_a_chain_of_target_draws(case: Case) -> None:
 
 
 @pytest.mark.parametrize("rule_id", [rule_id for rule_id in RULES if is_causal(rule_id)])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(case=cases())
 def test_the_one_step_check_agrees_with_the_joint_law(rule_id: str, case: Case) -> None:
     assert is_lossless_on(case, rule_id) == (completed_law(case, rule_id) == target_law(case))

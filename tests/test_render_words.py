@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.render import words
+from audit.render.plain import clean
 from audit.verdict import Outcome
 
 
 @given(st.text(max_size=300), st.integers(2, 50))
 def test_cleaned_text_is_short_and_has_no_invisible_character(text: str, limit: int) -> None:
-    shown = words.clean(text, limit)
+    shown = clean(text, limit)
     assert len(shown) <= limit
     assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in shown)
 

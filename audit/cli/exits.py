@@ -14,7 +14,10 @@ import click
 
 from audit import __version__
 from audit.errors import DraftproofError, UsageError
+from audit.render.plain import clean
 from audit.verdict import INTERRUPTED
+
+LONGEST_SENTENCE = 2_000
 
 
 def exit_code_of(action: Callable[[], object]) -> int:
@@ -58,4 +61,4 @@ def _log(error: Exception) -> str:
 
 
 def _say(sentence: str) -> None:
-    click.echo(f"draftproof: {sentence}", err=True)
+    click.echo(f"draftproof: {clean(sentence, LONGEST_SENTENCE)}", err=True)

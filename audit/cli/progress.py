@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from audit.render.plain import clean
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
@@ -57,7 +59,7 @@ def _bar_report(bar: Bar) -> Report:
             tasks[state.phase],
             completed=state.done_trials,
             total=state.planned_trials,
-            description=f"{state.case_id} {_evidence(state)}",
+            description=f"{clean(state.case_id)} {_evidence(state)}",
         )
 
     return report
@@ -78,9 +80,11 @@ def _line_report() -> Report:
 
 
 def _line(state: Progress, *, seconds: float) -> str:
+    done, planned = state.done_trials, state.planned_trials
+    left = seconds * (planned - done) / max(done, 1)
     return (
-        f"{state.phase}: {state.done_trials:,} of {state.planned_trials:,} trials, "
-        f"{state.case_id}, {_evidence(state)}, {seconds:.0f} s"
+        f"{state.phase}: {done:,} of at most {planned:,} trials, {clean(state.case_id)}, "
+        f"{_evidence(state)}, {seconds:.0f} s, at most {left:.0f} s left"
     )
 
 

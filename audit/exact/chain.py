@@ -30,6 +30,10 @@ class Branch:
     rows: tuple[Ratios, ...]
     late: int = 0
 
+    def mass(self, rounds: Rounds) -> Ratios:
+        """Returns the probability [paths] that the path is drafted and ends this way."""
+        return (rounds.weight * self.chance).reduced()
+
     @property
     def accepted(self) -> int:
         """The number of drafted tokens that passed their test."""

@@ -14,13 +14,13 @@ from audit.case import Case
 from audit.exact.catalogue import rule
 from audit.exact.chain import Branch
 from audit.exact.law import Law
-from audit.exact.paths import Rounds, levels, refuse_beyond_limit, rounds_of
+from audit.exact.paths import Rounds, cells_of, levels, refuse_beyond_limit, rounds_of
 from audit.exact.ratios import Ratios, whole
 
 Masses = Iterator[tuple[int, Ratios]]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def block_law(case: Case, rule_id: str) -> Law:
     """Returns the law of the emitted blocks, `()` for an undefined outcome.
 
@@ -32,7 +32,7 @@ def block_law(case: Case, rule_id: str) -> Law:
     return Law.of(parts, vocab_size=case.vocab_size)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def completed_law(case: Case, rule_id: str) -> Law:
     """Returns the law of the emitted blocks, each extended to gamma + 1 tokens by the target.
 
@@ -46,14 +46,25 @@ def completed_law(case: Case, rule_id: str) -> Law:
 
 @lru_cache(maxsize=64)
 def target_law(case: Case) -> Law:
-    """Returns the target's law of gamma + 1 tokens."""
+    """Returns the target's law of gamma + 1 tokens.
+
+    Raises:
+        UsageError: the case is beyond CELL_LIMIT.
+    """
+    refuse_beyond_limit(cells_of(case), of=f'case "{case.id}"')
     return Law.of(_extended(case, {0: whole([1])}), vocab_size=case.vocab_size)
+
+
+@lru_cache(maxsize=32)
+def rounds_of_case(case: Case) -> Rounds:
+    """Returns all rounds of a case, kept for the next rule."""
+    return rounds_of(case)
 
 
 @lru_cache(maxsize=32)
 def branches_of(case: Case, rule_id: str) -> tuple[Rounds, list[Branch]]:
     """Returns the rounds of a case and the ways they can end under a rule."""
-    rounds = _rounds(case)
+    rounds = rounds_of_case(case)
     return rounds, rule(rule_id).law(rounds)
 
 
@@ -61,7 +72,7 @@ def given_path(rounds: Rounds, branch: Branch) -> Ratios:
     """Returns the masses [paths, vocab ** draws] of a path and the branch's draws after it."""
     cells = len(rounds.tokens) * rounds.vocab_size ** len(branch.rows)
     refuse_beyond_limit(cells, of="the law of all emitted tokens")
-    mass = (rounds.weight * branch.chance).reduced().column()
+    mass = branch.mass(rounds).column()
     for row in branch.rows:
         mass = mass.spread(row)
     return mass
@@ -69,10 +80,8 @@ def given_path(rounds: Rounds, branch: Branch) -> Ratios:
 
 def _emitted(rounds: Rounds, branch: Branch) -> Ratios:
     """Returns the masses [vocab ** length] of a branch's emitted blocks."""
-    masses = given_path(rounds, branch)
-    for _ in range(rounds.gamma - branch.kept):
-        masses = masses.grouped(rounds.vocab_size)
-    return masses.flat()
+    dropped = rounds.gamma - branch.kept
+    return given_path(rounds, branch).grouped(rounds.vocab_size, times=dropped).flat()
 
 
 def _extended(case: Case, emitted: Mapping[int, Ratios]) -> Masses:
@@ -85,11 +94,6 @@ def _extended(case: Case, emitted: Mapping[int, Ratios]) -> Masses:
         if length + 1 in emitted:
             carried = (carried + emitted[length + 1]).reduced()
     yield case.num_speculative_tokens + 1, carried
-
-
-@lru_cache(maxsize=32)
-def _rounds(case: Case) -> Rounds:
-    return rounds_of(case)
 
 
 @lru_cache(maxsize=32)

@@ -106,7 +106,5 @@ class Law(Mapping[Outcome, Fraction]):
         )
 
     def _first_tokens(self, length: int) -> tuple[int, Ratios]:
-        rows = self.tables[length].column()
-        for _ in range(length - 1):
-            rows = rows.grouped(self.vocab_size)
-        return 1, Ratios(rows.numerators[:, 0], rows.denominators[:, 0])
+        table = self.tables[length].column()
+        return 1, table.grouped(self.vocab_size, times=length - 1).flat()

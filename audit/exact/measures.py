@@ -54,8 +54,7 @@ def number_accepted_law(case: Case, rule_id: str) -> tuple[Fraction, ...]:
     rounds, branches = branches_of(case, rule_id)
     chances = [Fraction(0)] * (rounds.gamma + 1)
     for branch in branches:
-        mass = (rounds.weight * branch.chance).reduced()
-        chances[branch.accepted] += summed(mass, rounds.vocab_size)
+        chances[branch.accepted] += summed(branch.mass(rounds), rounds.vocab_size)
     return tuple(chances)
 
 
@@ -65,10 +64,9 @@ def kept_masses(case: Case, rule_id: str) -> list[Fraction]:
     masses = [Fraction(0)] * case.vocab_size
     for branch in branches:
         if branch.kept:
-            by_token = (rounds.weight * branch.chance).reduced().column()
-            for _ in range(rounds.gamma - 1):
-                by_token = by_token.grouped(case.vocab_size)
-            masses = [a + b for a, b in zip(masses, by_token.fractions(), strict=True)]
+            paths = branch.mass(rounds).column()
+            by_token = paths.grouped(case.vocab_size, times=rounds.gamma - 1).fractions()
+            masses = [a + b for a, b in zip(masses, by_token, strict=True)]
     return masses
 
 
@@ -95,15 +93,11 @@ def bonus_law(case: Case, rule_id: str) -> Law | None:
 
 def _draw(rounds: Rounds, branches: Iterable[Branch]) -> Law | None:
     """Returns the law of the first draw given that one of the branches happens."""
-    masses = [((rounds.weight * b.chance).reduced(), b.rows[0]) for b in branches]
-    happens = sum((summed(mass, rounds.vocab_size) for mass, _ in masses), start=Fraction(0))
+    size = rounds.vocab_size
+    masses = [(branch.mass(rounds), branch.rows[0]) for branch in branches]
+    happens = sum((summed(mass, size) for mass, _ in masses), start=Fraction(0))
     if not happens:
         return None
-    inverse = np.array([[happens.denominator], [happens.numerator]], dtype=object)
-    parts = []
-    for mass, row in masses:
-        drawn = mass.column().spread(row)
-        for _ in range(rounds.gamma):
-            drawn = drawn.grouped(rounds.vocab_size)
-        parts.append((1, drawn.flat() * Ratios(*inverse)))
-    return Law.of(parts, vocab_size=rounds.vocab_size)
+    given = Ratios(*np.array([[happens.denominator], [happens.numerator]], dtype=object))
+    draws = (mass.column().spread(row).grouped(size, times=rounds.gamma) for mass, row in masses)
+    return Law.of(((1, draw.flat() * given) for draw in draws), vocab_size=size)

@@ -52,7 +52,7 @@ class OneStep:
         return Fraction(int(self.kept.sum()), self.denominator)
 
     def total_variation(self, p: Row) -> Fraction:
-        """Returns the total variation between the emitted token and the row `p`."""
+        """Returns the total variation between the emitted token and `p`, within the slack."""
         emitted = (self.kept + self.recovered) * p.denominator
         distance = np.abs(emitted - p.numerators.astype(object) * self.denominator)
         return Fraction(int(distance.sum()), 2 * self.denominator * p.denominator)
@@ -101,6 +101,7 @@ def one_step(rule_id: str, p: Row, q: Row) -> OneStep:
     weight and F(x) its sum; where the rejected token is left out of f, so is x = y in the sum.
     """
     chain = causal_chain(rule_id)
+    # One row for all drafted tokens at once; a prefix-causal rule never reads the later row.
     step = Step(of_row(p), of_row(q), np.arange(len(p)), later=of_row(p))
     accept, weights = chain.accept(step), chain.fallback(step)
     sums = weights.total()

@@ -86,8 +86,15 @@ class Ratios:
             integers.narrowed(self.denominators // divisors),
         )
 
-    def grouped(self, group: int) -> Ratios:
-        """Returns the sums of each `group` rows in a row: [n * group, cells] becomes [n, cells]."""
+    def grouped(self, group: int, *, times: int = 1) -> Ratios:
+        """Returns the sums over runs of rows: [n * group ** times, cells] becomes [n, cells].
+
+        Each time merges the last token of the rows' prefixes. Rows after one prefix share
+        denominators, so that most of them cancel before they meet those of other prefixes.
+        """
+        return self if times == 0 else self._merged(group).grouped(group, times=times - 1)
+
+    def _merged(self, group: int) -> Ratios:
         each = np.broadcast_to(self.denominators, (len(self.numerators), 1))
         denominators = each.astype(object).reshape(-1, group, 1)
         common = np.lcm.reduce(denominators, axis=1, keepdims=True)
@@ -156,10 +163,7 @@ def minimum(a: Ratios, b: Ratios) -> Ratios:
 
 
 def summed(masses: Ratios, vocab_size: int) -> Fraction:
-    """Returns the sum of masses [vocab_size ** k].
-
-    Masses after one prefix are added first: they share denominators, so that most cancel early.
-    """
+    """Returns the sum of masses [vocab_size ** k], those after one prefix first."""
     rows = masses.column()
     while len(rows.numerators) > 1:
         rows = rows.grouped(vocab_size)

@@ -31,25 +31,23 @@ def interleaved(deck: Deck, first: int, stop: int, *, first_trial: int) -> Rows:
     return Rows(number % cases, first_trial + number // cases)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Keys:
-    """The random keys of one purpose in a deck: one a case and draw."""
+    """The random keys of one purpose in a deck, int64 [cases, gamma + 1]: one a case and draw."""
 
-    by_draw: tuple[tuple[int, ...], ...]
+    by_case: torch.Tensor
 
     @classmethod
     def of(cls, deck: Deck, *, seed: int, purpose: str) -> Keys:
         """Returns keys that depend on the seed, the purpose, the case's content and the draw."""
         draws = range(deck.gamma + 1)
-        hashes = [case.hash for case in deck.cases]
-        return cls(tuple(tuple(key_of(seed, purpose, h, d) for h in hashes) for d in draws))
+        keys = [[key_of(seed, purpose, case.hash, draw) for draw in draws] for case in deck.cases]
+        return cls(torch.tensor(keys, device=deck.device))
 
-    def uniforms(self, draw: int, rows: Rows) -> torch.Tensor:
-        """Returns float64 [batch] in [0, 1) for this draw of every row's trial."""
-        keys = self.by_draw[draw]
-        if len(keys) == 1:
-            return uniforms(keys[0], rows.trial)
-        return uniforms(torch.tensor(keys, device=rows.case.device)[rows.case], rows.trial)
+    def uniforms(self, rows: Rows) -> torch.Tensor:
+        """Returns float64 [batch, gamma + 1] in [0, 1): the draws of every row's trial."""
+        keys = self.by_case if len(self.by_case) == 1 else self.by_case[rows.case]
+        return uniforms(keys, rows.trial[:, None])
 
 
 def drawn(
@@ -57,18 +55,18 @@ def drawn(
 ) -> torch.Tensor:
     """Returns int64 [batch]: tokens by inverse CDF of float64 u at table index [batch]."""
     if deck.context_free:
-        return torch.searchsorted(cumulative[0, 0], u, right=True)
+        return torch.searchsorted(cumulative[0, 0], u.contiguous(), right=True)
     return (u[:, None] >= cumulative[rows.case, index]).sum(dim=1)
 
 
 def draft(deck: Deck, rows: Rows, keys: Keys) -> torch.Tensor:
     """Returns int64 [batch, gamma]: independent drafts; -1 beyond a row's own gamma."""
     code = torch.zeros_like(rows.case)
+    u = keys.uniforms(rows)
     tokens: list[torch.Tensor] = []
     for position in range(deck.gamma):
         index = deck.prefix_index(position, code)
-        u = keys.uniforms(position, rows)
-        token = drawn(deck.draft_cumulative, deck, rows, index, u)
+        token = drawn(deck.draft_cumulative, deck, rows, index, u[:, position])
         alive = position < deck.gammas[rows.case]
         tokens.append(torch.where(alive, token, -1))
         code = torch.where(alive, code * deck.vocab_size + token, code)

@@ -34,11 +34,11 @@ class Observed:
 def completed(deck: Deck, rows: Rows, tokens: torch.Tensor, keys: Keys) -> torch.Tensor:
     """Returns int64 [batch, gamma + 1]: emitted tokens, then target draws given what precedes."""
     code = torch.zeros_like(rows.case)
+    u = keys.uniforms(rows)
     filled: list[torch.Tensor] = []
     for position in range(deck.gamma + 1):
         index = deck.prefix_index(position, code)
-        u = keys.uniforms(position, rows)
-        fresh = drawn(deck.target_cumulative, deck, rows, index, u)
+        fresh = drawn(deck.target_cumulative, deck, rows, index, u[:, position])
         emitted = tokens[:, position]
         token = torch.where(emitted >= 0, emitted, fresh).clamp(max=deck.vocab_size - 1)
         filled.append(token)

@@ -22,12 +22,12 @@ def key_of(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
 
 
-def uniforms(key: int, trials: torch.Tensor) -> torch.Tensor:
-    """Returns float64 [batch] in [0, 1), multiples of 2^-53, one for each trial number.
+def uniforms(keys: torch.Tensor, trials: torch.Tensor) -> torch.Tensor:
+    """Returns float64 in [0, 1), multiples of 2^-53: one number for each key and trial number.
 
-    trials is int64 [batch]; the numbers of different keys are unrelated.
+    keys and trials are int64 and broadcast; the numbers of different keys are unrelated.
     """
-    mixed = _mixed(trials * _GOLDEN + key)
+    mixed = _mixed(trials * _GOLDEN + keys)
     return _shifted(mixed, 11).to(torch.float64) * 2.0**-53
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from audit.verdict import Budget
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
+CertifyMode = Literal["full", "partition", "bias-only"]
 
 HEADLINE_FAULT = "full-target-fallback"
 _HEADLINE_WEIGHT = 0.5  # of the faults' start capital: the commonest public bug
@@ -98,7 +100,7 @@ class CaseSetup:
     laws: tuple[Array, ...]
     gates: tuple[Gate, ...]
     lenses: tuple[Lens, ...]
-    certify: str
+    certify: CertifyMode
     tolerance: float
     claims: str
 
@@ -187,11 +189,11 @@ def _lenses(
     cap: int,
     fixed: bool,
     key: bytes,
-) -> tuple[tuple[Lens, ...], str]:
+) -> tuple[tuple[Lens, ...], CertifyMode]:
     """Returns the lenses and what they can certify: the finest that can reach epsilon at `cap`."""
     whole = tuple(Lens(v.name, i, law) for i, (v, law) in enumerate(zip(views, laws, strict=True)))
     coarse = whole if case.large else _coarse(views[0], laws[0], key)
-    choices = [(coarse, "partition")]
+    choices: list[tuple[tuple[Lens, ...], CertifyMode]] = [(coarse, "partition")]
     if case.certify == "full":
         choices.insert(0, (whole, "full"))
     for lenses, certify in choices:

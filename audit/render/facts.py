@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from audit.evidence import Acceptance, Evidence, ViewReading
 from audit.record import CaseResult
-from audit.render.words import clean, e_value, fixed, p_value
+from audit.render.plain import clean
+from audit.render.words import e_value, fixed, p_value
 
 Facts = list[tuple[str, str]]
 

@@ -1,7 +1,7 @@
 """A record as one self-contained page: no request, no inline style, readable without script.
 
 Bytes depend on the record alone. Every text that the template prints is cut and made harmless by
-`words.clean`, then escaped. The policy in the page allows its one style sheet and its one script,
+`plain.clean`, then escaped. The policy in the page allows its one style sheet and its one script,
 by their hashes, and nothing else.
 """
 
@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 
 from audit.record import EMBEDDED_CLOSE, EMBEDDED_OPEN, CaseResult, Record, to_json
 from audit.render import facts, figures, words
+from audit.render.plain import clean, clean_lines
 from audit.resources import reports_dir
 from audit.verdict import SCOPE, TRUST, Verdict
 
@@ -108,8 +109,8 @@ def _environment() -> Environment:
         finalize=_harmless,
     )
     environment.filters.update(
-        cut=words.clean,
-        lines=lambda text: Markup(escape(words.clean_lines(text))),
+        cut=clean,
+        lines=lambda text: Markup(escape(clean_lines(text))),
         fixed=words.fixed,
         e_value=words.e_value,
         p_value=words.p_value,
@@ -123,7 +124,7 @@ def _harmless(value: object) -> object:
     """Returns what a template expression prints: plain text cleaned, coordinates kept short."""
     if isinstance(value, float):
         return f"{value:g}"
-    return words.clean(value, TEXT_LIMIT) if type(value) is str else value
+    return clean(value, TEXT_LIMIT) if type(value) is str else value
 
 
 def _asset(name: str) -> Markup:

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from audit.case import Case, Rows
+from audit.render.plain import clean
 from audit.render.text import plain_table, rendered
-from audit.render.words import clean
 
 MOST_ROWS = 40
 MOST_TOKENS = 12

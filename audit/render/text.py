@@ -16,6 +16,7 @@ from audit.evidence import Evidence
 from audit.record import Audit, CaseResult, Record
 from audit.render import words
 from audit.render.facts import case_facts
+from audit.render.plain import clean, clean_lines
 from audit.verdict import SCOPE, Outcome, Verdict
 
 STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
@@ -75,7 +76,7 @@ def _case_table(record: Record, *, narrow: bool) -> Table:
     table = plain_table("case", "verdict", *numbers, *["control"][: len(control)], numbers=numbers)
     for case in words.worst_first(record.cases):
         table.add_row(
-            Text(words.clean(case.id, NAME_LIMIT), overflow="fold"),
+            Text(clean(case.id, NAME_LIMIT), overflow="fold"),
             _word(case.verdict),
             *(_numbers(case.evidence)[name] for name in numbers),
             *([_word(control.get(case.id))] if control else []),
@@ -105,12 +106,20 @@ def _word(verdict: Verdict | None) -> Text:
 
 
 def _findings(audit: Audit) -> list[Text]:
-    """Returns a line for each case that did not pass, the worst first, and how many more."""
-    open_cases = [case for case in audit.cases if case.verdict.outcome is not Outcome.PASS]
+    """Returns a line for each case that did not pass, the worst first, and how many more.
+
+    The case that the verdict on the run quotes is not repeated.
+    """
+    open_cases = [
+        case
+        for case in audit.cases
+        if case.verdict.outcome is not Outcome.PASS
+        and case.verdict.sentence not in audit.verdict.sentence
+    ]
     lines = [
         Text.assemble(
             _word(case.verdict),
-            f"  {words.clean(case.id, NAME_LIMIT)}: {words.clean(case.verdict.sentence, 400)}",
+            f"  {clean(case.id, NAME_LIMIT)}: {clean(case.verdict.sentence, 400)}",
         )
         for case in words.worst_first(open_cases)[:MOST_FINDINGS]
     ]
@@ -120,8 +129,8 @@ def _findings(audit: Audit) -> list[Text]:
 
 
 def _conclusion(audit: Audit) -> Text:
-    name = words.clean(audit.sampler.name, NAME_LIMIT)
-    sentence = words.clean(audit.verdict.sentence, 1_000)
+    name = clean(audit.sampler.name, NAME_LIMIT)
+    sentence = clean(audit.verdict.sentence, 1_000)
     return Text.assemble(_word(audit.verdict), f"  {name}: {sentence}")
 
 
@@ -143,5 +152,5 @@ def _details(case: CaseResult) -> list[RenderableType]:
     table.show_header = False
     for term, value in case_facts(case):
         table.add_row(Text(f"  {term}"), Text(value))
-    traceback = [Text(words.clean_lines(case.detail))] if case.detail else []
-    return [Text(words.clean(case.id, NAME_LIMIT), style="bold"), table, *traceback, ""]
+    traceback = [Text(clean_lines(case.detail))] if case.detail else []
+    return [Text(clean(case.id, NAME_LIMIT), style="bold"), table, *traceback, ""]

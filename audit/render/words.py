@@ -1,13 +1,8 @@
-"""How results are worded everywhere: signs, numbers, order, and text from outside made harmless.
-
-A name that comes from a sampler or a file may hold anything: control characters, characters that
-turn the reading direction, ten thousand letters. `clean` is the only way such text goes out.
-"""
+"""How results are worded everywhere: signs, numbers, and the order of cases."""
 
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -15,8 +10,6 @@ from audit.record import Audit, CaseResult, Record
 from audit.verdict import Outcome
 
 NOT_TESTED = ("state", "performance")
-NAME_LIMIT = 120
-_NAMES_NO_CHARACTER = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp")
 
 
 class Sign(NamedTuple):
@@ -37,31 +30,6 @@ SIGNS = {
     Outcome.PASS: Sign("✓", "good"),
 }
 _ORDER = list(Outcome)
-
-
-def clean(text: str, limit: int = NAME_LIMIT) -> str:
-    """Returns the text on one line, without invisible characters, at most `limit` long.
-
-    >>> clean("a\\x1b[31mb\\u202ec\\n", limit=20)
-    'a�[31mb�c '
-    >>> clean("x" * 200, limit=5)
-    'xxxx…'
-    """
-    if len(text) > limit:
-        text = text[: limit - 1] + "…"
-    return "".join(map(_harmless, text))
-
-
-def clean_lines(text: str, limit: int = 8_000) -> str:
-    """Returns text of several lines, each made harmless; the end is kept where it is too long."""
-    kept = text if len(text) <= limit else "…" + text[-limit:]
-    return "\n".join(clean(line, limit) for line in kept.splitlines())
-
-
-def _harmless(character: str) -> str:
-    if character in "\n\t":
-        return " "
-    return "�" if unicodedata.category(character) in _NAMES_NO_CHARACTER else character
 
 
 def worst_first(cases: Iterable[CaseResult]) -> list[CaseResult]:

@@ -67,10 +67,21 @@ def draft(deck: Deck, rows: Rows, keys: Keys) -> torch.Tensor:
     for position in range(deck.gamma):
         index = deck.prefix_index(position, code)
         token = drawn(deck.draft_cumulative, deck, rows, index, u[:, position])
-        alive = position < deck.gammas[rows.case]
-        tokens.append(torch.where(alive, token, -1))
-        code = torch.where(alive, code * deck.vocab_size + token, code)
-    return torch.stack(tokens, dim=1)
+        tokens.append(token)
+        code = appended(deck, rows, code, token, position)
+    drafted = torch.stack(tokens, dim=1)
+    if not deck.ragged:
+        return drafted
+    beyond = torch.arange(deck.gamma, device=deck.device) >= deck.gammas[rows.case][:, None]
+    return drafted.masked_fill(beyond, -1)
+
+
+def appended(
+    deck: Deck, rows: Rows, code: torch.Tensor, token: torch.Tensor, position: int
+) -> torch.Tensor:
+    """Returns the prefix codes with `token` appended, [batch]; unchanged beyond a row's gamma."""
+    longer = code * deck.vocab_size + token
+    return torch.where(position < deck.gammas[rows.case], longer, code) if deck.ragged else longer
 
 
 def step_batch(deck: Deck, rows: Rows, tokens: torch.Tensor, *, contiguous: bool) -> StepBatch:
@@ -96,11 +107,11 @@ def _views(
 def _gathered(deck: Deck, rows: Rows, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns target rows [batch, gamma + 1, vocab] and draft rows [batch, gamma, vocab]."""
     index = _prefix_indices(deck, tokens)
-    past = torch.arange(deck.gamma + 1, device=deck.device) > deck.gammas[rows.case][:, None]
     target = deck.target_rows[rows.case[:, None], index]
     drafts = deck.draft_rows[rows.case[:, None], index[:, :-1]]
-    if len({case.num_speculative_tokens for case in deck.cases}) > 1:
-        target = target.masked_fill(past[:, :, None], 0.0)
+    if deck.ragged:
+        past = torch.arange(deck.gamma + 1, device=deck.device) > deck.gammas[rows.case][:, None]
+        target.masked_fill(past[:, :, None], 0.0)
         drafts = drafts.masked_fill(past[:, 1:, None], 0.0)
     return target, drafts
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from audit.counts import Counts
-from audit.harness.batches import Keys, Rows, drawn
+from audit.harness.batches import Keys, Rows, appended, drawn
 from audit.harness.deck import Deck
 from audit.harness.views import View
 
@@ -42,8 +42,7 @@ def completed(deck: Deck, rows: Rows, tokens: torch.Tensor, keys: Keys) -> torch
         emitted = tokens[:, position]
         token = torch.where(emitted >= 0, emitted, fresh).clamp(max=deck.vocab_size - 1)
         filled.append(token)
-        alive = position < deck.gammas[rows.case]
-        code = torch.where(alive, code * deck.vocab_size + token, code)
+        code = appended(deck, rows, code, token, position)
     return torch.stack(filled, dim=1)
 
 

@@ -49,6 +49,11 @@ class Deck:
         return max(case.num_speculative_tokens for case in self.cases)
 
     @property
+    def ragged(self) -> bool:
+        """Whether the cases here draft unequal numbers of tokens."""
+        return len({case.num_speculative_tokens for case in self.cases}) > 1
+
+    @property
     def device(self) -> torch.device:
         """Where the tables stand."""
         return self.target_rows.device

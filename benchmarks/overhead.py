@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -86,9 +87,9 @@ def ratios(vocab_size: int, gamma: int, *, rounds: int) -> tuple[float, float]:
     for turn in range(rounds + 1):
         timed.seconds = 0.0
         chunk = Chunk(look=1, part=1, first=turn * 8 * size, trials=8 * size)
-        whole = cpu_seconds(lambda chunk=chunk: bench.collect(chunk))
+        whole = cpu_seconds(partial(bench.collect, chunk))
         generator = torch.Generator().manual_seed(turn)
-        usual = sum(cpu_seconds(lambda: materialised(case, size, generator)) for _ in range(8))
+        usual = sum(cpu_seconds(partial(materialised, case, size, generator)) for _ in range(8))
         overhead.append(whole / timed.seconds)
         saving.append(usual / whole)
     return statistics.median(overhead[1:]), statistics.median(saving[1:])

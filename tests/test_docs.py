@@ -56,7 +56,8 @@ def test_what_is_written_from_the_code_is_current() -> None:
     stale = [
         path.relative_to(ROOT)
         for path, text in write_docs().generated().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
+        if path.suffix != ".json"  # the schema's test stands in test_record
+        and (not path.is_file() or path.read_text(encoding="utf-8") != text)
     ]
     assert stale == [], "run: python benchmarks/write_docs.py"
 

@@ -67,7 +67,7 @@ def test_rows_belong_to_the_drafted_prefix():
     case = prefix_dependent(2)
     tables = deck(case)
     rows, tokens = drafts_of(tables, 30)
-    batch = step_batch(tables, rows, tokens, contiguous=False)
+    batch = step_batch(tables, rows, tokens, copies=None)
     for i, block in enumerate(tokens.tolist()):
         for position in range(3):
             expected = case.target[tuple(block[:position])].floats()
@@ -75,20 +75,21 @@ def test_rows_belong_to_the_drafted_prefix():
         assert batch.draft_probs[i, 1].tolist() == case.draft[(block[0],)].floats().tolist()
 
 
-def test_context_free_rows_are_views_unless_contiguous_ones_are_asked_for():
+def test_context_free_rows_are_views_unless_there_are_copies():
     tables = deck(article(2))
     rows, tokens = drafts_of(tables, 1000)
-    views = step_batch(tables, rows, tokens, contiguous=False)
+    views = step_batch(tables, rows, tokens, copies=None)
     assert views.target_probs.stride()[0] == 0
-    copies = step_batch(tables, rows, tokens, contiguous=True)
-    assert copies.target_probs.is_contiguous()
-    assert torch.equal(views.target_probs, copies.target_probs)
+    copies = (views.target_probs.contiguous(), views.draft_probs.contiguous())
+    copied = step_batch(tables, rows, tokens, copies=copies)
+    assert copied.target_probs.is_contiguous()
+    assert torch.equal(views.target_probs, copied.target_probs)
 
 
 def test_shorter_rows_of_a_mixed_call_are_padded():
     tables = deck(article(1), prefix_dependent(2))
     rows, tokens = drafts_of(tables, 4)
-    batch = step_batch(tables, rows, tokens, contiguous=False)
+    batch = step_batch(tables, rows, tokens, copies=None)
     assert batch.num_draft_tokens.tolist() == [1, 2] * 4
     assert bool((tokens[0::2, 1] == -1).all())
     assert bool((batch.target_probs[0::2, 2] == 0).all())

@@ -84,24 +84,26 @@ def appended(
     return torch.where(position < deck.gammas[rows.case], longer, code) if deck.ragged else longer
 
 
-def step_batch(deck: Deck, rows: Rows, tokens: torch.Tensor, *, contiguous: bool) -> StepBatch:
-    """Returns what the sampler reads: views where rows do not depend on the prefix."""
-    num_draft_tokens = deck.gammas[rows.case]
-    if deck.context_free:
-        return _views(deck, tokens, num_draft_tokens, contiguous=contiguous)
-    target, drafts = _gathered(deck, rows, tokens)
-    return StepBatch(tokens, drafts, target, num_draft_tokens)
-
-
-def _views(
-    deck: Deck, tokens: torch.Tensor, num_draft_tokens: torch.Tensor, *, contiguous: bool
+def step_batch(
+    deck: Deck,
+    rows: Rows,
+    tokens: torch.Tensor,
+    *,
+    copies: tuple[torch.Tensor, torch.Tensor] | None,
 ) -> StepBatch:
-    batch, gamma = tokens.shape
-    drafts = deck.draft_rows.expand(batch, gamma, -1)
-    target = deck.target_rows.expand(batch, gamma + 1, -1)
-    if contiguous:
-        drafts, target = drafts.contiguous(), target.contiguous()
-    return StepBatch(tokens, drafts, target, num_draft_tokens)
+    """Returns what the sampler reads: views where rows do not depend on the prefix.
+
+    copies: the target and draft rows of a context-free deck already repeated for at least as many
+    rows; they are handed over in place of views, as contiguous tensors.
+    """
+    if not deck.context_free:
+        target, drafts = _gathered(deck, rows, tokens)
+    elif copies is not None:
+        target, drafts = (rows_of[: len(tokens)] for rows_of in copies)
+    else:
+        target = deck.target_rows.expand(len(tokens), deck.gamma + 1, -1)
+        drafts = deck.draft_rows.expand(len(tokens), deck.gamma, -1)
+    return StepBatch(tokens, drafts, target, deck.gammas[rows.case])
 
 
 def _gathered(deck: Deck, rows: Rows, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from audit.harness.deck import Deck
 from audit.harness.randomness import generator_for
 from audit.harness.schedule import Chunk, call_rows
 from audit.harness.views import View
+from audit.samplers.batch import checksum_of
 from audit.samplers.contract import Watch, explain, faulty_rows, tokens_of
 from audit.samplers.interface import LoadedSampler, StepBatch
 
@@ -58,19 +60,44 @@ class Bench:
 
     def collect(self, chunk: Chunk) -> list[Collected]:
         """Returns what `chunk` shows of each case. Raises SamplerError on a broken contract."""
-        run = _ChunkRun(self, chunk)
-        rows = chunk.trials * len(self.deck.cases)
-        for numbers in call_rows(rows, batch_size=self.batch_size):
-            run.call(numbers)
-        return run.collected()
+        before = self._checksum()
+        run = _ChunkRun(self, chunk, read_every_call=self.deck.device.type == "cpu")
+        collected = run.made()
+        if bool(run.faulty):  # a GPU is asked once a chunk; made again, the sentence can be found
+            _ChunkRun(self, chunk, read_every_call=True).made()
+            raise SamplerError(f"{self.sampler.name} broke its contract, but not when asked again.")
+        if not torch.equal(self._checksum(), before):
+            raise SamplerError(f"{self.sampler.name} wrote into its input; it must copy it.")
+        return collected
+
+    def batch(self, rows: Rows, drafts: torch.Tensor) -> StepBatch:
+        """Returns what the sampler reads for these rows and drafts int64 [batch, gamma]."""
+        copies = self._copies if self.sampler.facts.contiguous else None
+        return step_batch(self.deck, rows, drafts.clone(), copies=copies)
+
+    @cached_property
+    def _copies(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The rows of a context-free deck repeated for the largest call, made once."""
+        deck = self.deck
+        if not deck.context_free:
+            return None
+        target = deck.target_rows.expand(self.batch_size, deck.gamma + 1, -1).contiguous()
+        return target, deck.draft_rows.expand(self.batch_size, deck.gamma, -1).contiguous()
+
+    def _checksum(self) -> torch.Tensor:
+        kept = self._copies if self.sampler.facts.contiguous else None
+        return checksum_of(self.deck.target_rows, self.deck.draft_rows, *(kept or ()))
 
 
 class _ChunkRun:
-    """The state of one chunk while its calls are made."""
+    """The state of one chunk while its calls are made.
 
-    def __init__(self, bench: Bench, chunk: Chunk) -> None:
+    faulty: whether any row of any call was malformed, bool [] on the device.
+    """
+
+    def __init__(self, bench: Bench, chunk: Chunk, *, read_every_call: bool) -> None:
         deck = bench.deck
-        self._bench, self._chunk = bench, chunk
+        self._bench, self._chunk, self._read = bench, chunk, read_every_call
         self._draft_keys = Keys.of(deck, seed=bench.seed, purpose="draft")
         self._completion_keys = Keys.of(deck, seed=bench.seed, purpose="completion")
         hashes = [case.hash for case in deck.cases]
@@ -79,21 +106,35 @@ class _ChunkRun:
         )
         self._tallies = [[Tally(v, device=deck.device) for v in vs] for vs in bench.views]
         self._together = [Togetherness(rows[0]) for rows in deck.target_rows]
+        self.faulty = torch.zeros((), dtype=torch.bool, device=deck.device)
 
-    def call(self, numbers: range) -> None:
-        """Makes one call with these rows of the chunk and counts what it emits."""
+    def made(self) -> list[Collected]:
+        """Makes every call and returns what the chunk showed, case by case."""
+        rows = self._chunk.trials * len(self._bench.deck.cases)
+        for numbers in call_rows(rows, batch_size=self._bench.batch_size):
+            self._call(numbers)
+        return [
+            Collected(*counts_of(tallies), *together.tables())
+            for tallies, together in zip(self._tallies, self._together, strict=True)
+        ]
+
+    def _call(self, numbers: range) -> None:
         bench = self._bench
         rows = interleaved(bench.deck, numbers.start, numbers.stop, first_trial=self._chunk.first)
         drafts = draft(bench.deck, rows, self._draft_keys)
-        batch = step_batch(bench.deck, rows, drafts, contiguous=bench.sampler.facts.contiguous)
-        tokens = checked_call(bench.sampler, batch, self._generator)
+        batch = bench.batch(rows, drafts)
+        tokens = emitted(bench.sampler, batch, self._generator)
+        self.faulty |= faulty_rows(batch, tokens).any()
+        if self._read and bool(self.faulty):
+            said = explain(batch, tokens)
+            raise SamplerError(f"{bench.sampler.name} broke its contract: {said}")
         self._count(numbers, rows, drafts, tokens)
 
     def _count(
         self, numbers: range, rows: Rows, drafts: torch.Tensor, tokens: torch.Tensor
     ) -> None:
         whole = completed(self._bench.deck, rows, tokens, self._completion_keys)
-        seen = Observed(drafts, (tokens >= 0).sum(dim=1), whole)
+        seen = Observed(drafts, (tokens >= 0).sum(dim=1).clamp(min=1), whole)
         cases = len(self._bench.deck.cases)
         for case in range(cases):
             own = slice((case - numbers.start) % cases, None, cases)
@@ -102,21 +143,12 @@ class _ChunkRun:
                 tally.add(part)
             self._together[case].add(part)
 
-    def collected(self) -> list[Collected]:
-        """Returns what the chunk showed, case by case."""
-        return [
-            Collected(*counts_of(tallies), *together.tables())
-            for tallies, together in zip(self._tallies, self._together, strict=True)
-        ]
 
-
-def checked_call(
-    sampler: LoadedSampler, batch: StepBatch, generator: torch.Generator
-) -> torch.Tensor:
-    """Returns the emitted tokens, int64 [batch, gamma + 1], of one call that kept the contract.
+def emitted(sampler: LoadedSampler, batch: StepBatch, generator: torch.Generator) -> torch.Tensor:
+    """Returns the emitted tokens of one call, int64 [batch, gamma + 1], their values unchecked.
 
     Raises:
-        SamplerError: the sampler raised, changed its inputs or returned a malformed row.
+        SamplerError: the sampler raised, changed its inputs or returned something else.
     """
     watch = Watch(batch)
     try:
@@ -129,9 +161,6 @@ def checked_call(
         raise SamplerError(sentence, detail=traceback.format_exc()) from error
     tokens = tokens_of(batch, output)
     watch.check()
-    wrong = explain(batch, tokens) if bool(faulty_rows(batch, tokens).any()) else ""
-    if wrong:
-        raise SamplerError(f"{sampler.name} broke its contract: {wrong}")
     return tokens
 
 
@@ -141,13 +170,13 @@ def is_frozen(bench: Bench, *, rows: int = 64) -> bool:
     One row is handed over `rows` times, twice, with different generators: a sampler whose rows
     differ within a call but not between the two calls restarts its own random numbers.
     """
-    deck, sampler = bench.deck, bench.sampler
+    deck = bench.deck
     zeros = torch.zeros(rows, dtype=torch.int64, device=deck.device)
     same = Rows(zeros, zeros)
     drafts = draft(deck, same, Keys.of(deck, seed=bench.seed, purpose="probe"))
-    batch = step_batch(deck, same, drafts, contiguous=sampler.facts.contiguous)
+    batch = step_batch(deck, same, drafts, copies=None)
     first, second = (
-        checked_call(sampler, batch, generator_for(bench.seed, "probe", i, device=deck.device))
+        emitted(bench.sampler, batch, generator_for(bench.seed, "probe", i, device=deck.device))
         for i in range(2)
     )
     varied = bool((first != first[:1]).any())

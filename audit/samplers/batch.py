@@ -32,9 +32,9 @@ def seed_from(generator: torch.Generator) -> int:
     return int(drawn.item())
 
 
-def checksums(batch: StepBatch) -> Tensor:
+def checksum_of(*tensors: Tensor) -> Tensor:
     """Returns one int64 a tensor, on their device, that changes with any byte or their order."""
-    return torch.stack([_checksum(tensor) for tensor in tensors(batch).values()])
+    return torch.stack([_checksum(tensor) for tensor in tensors])
 
 
 def _checksum(tensor: Tensor) -> Tensor:

@@ -92,7 +92,7 @@ class Watch:
     """Remembers the inputs of a call, to see afterwards whether the sampler wrote into them.
 
     It reads the counters that torch keeps of in-place operations, which costs nothing; writes
-    that go around torch show in `audit.samplers.batch.checksums`, at one pass over every tensor.
+    that go around torch show in `audit.samplers.batch.checksum_of`, at one pass over every tensor.
     """
 
     def __init__(self, batch: StepBatch) -> None:

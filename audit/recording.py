@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -14,6 +15,7 @@ from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import HEADLINE_FAULT
 from audit.judgement.readings import evidence_of
 from audit.record import Audit, AuditedSampler, CaseResult, Environment
+from audit.selection import word_for
 from audit.verdict import Outcome, Verdict, run_verdict
 
 _MOST_BLOCKS = 20
@@ -54,7 +56,7 @@ def _case_result(
         evidence=evidence_of(monitor, predict=predict) if monitor.trials else None,
         counts=_outcome_counts(monitor) if monitor.trials else {},
         detail=error.detail if error is not None else "",
-        repeat=f"{repeat} --cases {case.source or case.id}" if repeat else "",
+        repeat=f"{repeat} --cases {shlex.quote(word_for(case))}" if repeat else "",
     )
 
 

@@ -27,8 +27,8 @@ from audit.record import Record, RunSettings
 from audit.recording import audit_of, environment_of
 from audit.samplers.interface import LoadedSampler, Sampler
 from audit.samplers.registry import load_sampler, wrap_sampler
-from audit.selection import select_cases
-from audit.settings import DEFAULTS, Settings, check
+from audit.selection import select_cases, word_for
+from audit.settings import DEFAULTS, Settings, check, options_of
 from audit.verdict import CONTROL_DID_NOT_FAIL, INTERRUPTED, Budget, Outcome, Verdict, exit_code
 
 __all__ = ["AuditRun", "Progress", "Settings", "run_audit"]
@@ -203,7 +203,8 @@ class _Job:
 
     def _recorded(self, main: Campaign, beside: Campaign | None, started: str) -> AuditRun:
         predict = () if self.control is None else (self.control,)
-        repeat = shlex.join(["draftproof", "run", main.sampler.name])
+        options = options_of(self.settings)
+        repeat = shlex.join(["draftproof", "run", main.sampler.name, *options])
         audit = audit_of(main, predict=predict, repeat=repeat)
         control = None if beside is None else audit_of(beside)
         code = self._exit_code(audit.verdict, control.verdict if control else None)
@@ -239,7 +240,7 @@ class _Job:
             cap=s.cap,
             epsilon=self.budget.epsilon,
             tolerance=max(numerical_tolerance(null, s.torch_dtype) for null in nulls),
-            cases=tuple(case.source or case.id for case in self.cases),
+            cases=tuple(word_for(case) for case in self.cases),
             control=self.control,
             limited=s.limit is not None,
         )

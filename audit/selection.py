@@ -47,12 +47,20 @@ def case_paths(patterns: Sequence[str] = ()) -> list[Path]:
     return list(dict.fromkeys(path for paths in found.values() for path in paths))
 
 
+def word_for(case: Case) -> str:
+    """Returns the word that selects this case again: the id of a shipped one, else its path."""
+    shipped = not case.source or Path(case.source).parent == cases_dir()
+    return case.id if shipped else case.source
+
+
 def _matching(pattern: str, shipped: dict[str, Path]) -> list[Path]:
     if pattern == "all":
         return list(shipped.values())
     if pattern in GROUPS:
         large = pattern == "large"
         return [path for path in shipped.values() if is_large(load_document(path)) == large]
+    if "\0" in pattern:
+        return []
     named = [path for name, path in shipped.items() if fnmatchcase(name, pattern)]
     return named or _files(pattern)
 
@@ -66,7 +74,7 @@ def _files(pattern: str) -> list[Path]:
 
 
 def _nothing(pattern: str, ids: list[str]) -> str:
-    if pattern and os.path.isdir(pattern):
+    if pattern and "\0" not in pattern and os.path.isdir(pattern):
         return f"{shown(pattern)} is a folder without .toml files; name a folder of case files."
     near = get_close_matches(pattern[:100], ids, n=3, cutoff=0.4)
     hint = f"the nearest ids are {', '.join(near)}" if near else "`draftproof cases list` has them"

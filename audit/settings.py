@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 
@@ -92,6 +92,23 @@ class Settings:
 
 
 DEFAULTS = Settings()
+
+
+def options_of(settings: Settings) -> list[str]:
+    """Returns the command-line options that give these settings.
+
+    >>> options_of(Settings(tier="smoke", declares=("ratio", "block"), in_process=True))
+    ['--tier', 'smoke', '--declares', 'ratio', '--declares', 'block', '--in-process']
+    """
+    options: list[str] = []
+    for item in fields(Settings):
+        value, name = getattr(settings, item.name), "--" + item.name.replace("_", "-")
+        if value == item.default:
+            continue
+        values = value if isinstance(value, tuple) else (value,)
+        for one in values:
+            options += [name] if one is True else [name, str(one)]
+    return options
 
 
 def check(settings: Settings) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from audit.errors import CaseError, UsageError
 from audit.resources import cases_dir
-from audit.selection import case_paths, select_cases
+from audit.selection import case_paths, select_cases, word_for
 
 LARGE = ["zipf-1000", "zipf-128256", "zipf-32000"]
 
@@ -88,3 +88,17 @@ def test_a_file_that_is_there_is_read_whatever_its_name(tmp_path, monkeypatch):
 def test_a_path_that_is_not_there_is_an_error_about_the_file():
     with pytest.raises(CaseError, match=r"no/such\.toml cannot be read: No such file"):
         select_cases(["no/such.toml"])
+
+
+def test_a_case_has_a_word_that_selects_it_again(tmp_path):
+    (shipped,) = select_cases(["identical"])
+    assert word_for(shipped) == "identical"
+    copy = tmp_path / "mine.toml"
+    copy.write_text((cases_dir() / "identical.toml").read_text())
+    (own,) = select_cases([str(copy)])
+    assert word_for(own) == str(copy)
+
+
+def test_a_pattern_with_a_nul_byte_is_a_usage_error():
+    with pytest.raises(UsageError, match="names no case"):
+        select_cases(["a\0b"])

@@ -194,10 +194,13 @@ class _Job:
         }
 
     def _run_control(self, main: Campaign, setups: Sequence[CaseSetup]) -> Campaign | None:
+        """Returns the same audit of the control, on the cases that can see it."""
         if self.control is None or main.interrupted:
             return None
         fault = load_sampler(f"fault:{self.control}", device=str(self.settings.torch_device))
-        campaign = self._campaign(fault, setups, phase="control")
+        epsilon = self.budget.epsilon
+        seeing = [s for s in setups if s.fault_distances[self.control] > epsilon]
+        campaign = self._campaign(fault, seeing, phase="control")
         campaign.run()
         return campaign
 

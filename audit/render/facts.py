@@ -63,7 +63,7 @@ def _view_facts(view: ViewReading) -> Facts:
                               f"{fixed(tv.upper)}"),
         (f"Cressie-Read ({view.name})", f"{fit.statistic:.1f} on {fit.degrees_of_freedom} degrees "
                                         f"of freedom, {cells}, p {p_value(fit.p_value)}, "
-                                        f"p near 1 {p_value(fit.p_smaller)}"),
+                                        f"of a smaller one {p_value(fit.p_smaller)}"),
         (f"Pearson ({view.name})", f"{pearson.statistic:.1f}, p {p_value(pearson.p_value)}"),
     ]  # fmt: skip
 

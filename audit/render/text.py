@@ -99,8 +99,9 @@ def _numbers(evidence: Evidence | None) -> dict[str, str]:
 
 
 def _word(verdict: Verdict | None) -> Text:
+    """Returns the sign and word of a verdict; None: a case that cannot see the control."""
     if verdict is None:
-        return Text("–")
+        return Text("– blind")
     sign, tone = words.SIGNS[verdict.outcome]
     return Text(f"{sign} {verdict.word}", style=STYLES[tone], no_wrap=True)
 

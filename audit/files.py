@@ -1,7 +1,7 @@
 """Writing a file completely or not at all.
 
-The text goes to a temporary neighbour that is renamed over the file: a reader, a killed process
-or a full disk never leaves half a record behind.
+The content goes to a temporary neighbour that is renamed over the file: a reader, a killed process
+or a full disk never leaves half a file behind.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 from audit.errors import UsageError
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Writes `text` as UTF-8. Raises UsageError where the file cannot be written."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes bytes, or text as UTF-8. Raises UsageError where the file cannot be written."""
+    data = content.encode() if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():  # a pipe or /dev/stdout has no neighbour
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
         else:
-            _replace(path.resolve(), text)
+            _replace(path.resolve(), data)
     except OSError as error:
         raise _not_writable(path, error) from error
 
@@ -40,10 +41,10 @@ def check_writable(path: Path) -> None:
         raise _not_writable(path, error) from error
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
     temporary = _temporary(path)
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(data)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

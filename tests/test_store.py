@@ -62,3 +62,22 @@ def test_without_a_folder_nothing_is_kept():
     store = RunDirectory(None, {}, name="audit")
     store.save("chunk", [collected(1)])
     assert store.load("chunk") is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK not a zip", None])
+def test_a_damaged_chunk_is_refused_with_its_name(tmp_path, damage):
+    store = RunDirectory(tmp_path, {}, name="audit")
+    store.save("chunk", [collected(1)])
+    path = tmp_path / "chunk.npz"
+    path.write_bytes(path.read_bytes()[:-200] if damage is None else damage)
+    with pytest.raises(UsageError, match=r"chunk\.npz is damaged"):
+        store.load("chunk")
+
+
+def test_a_damaged_manifest_and_an_unusable_folder_are_refused(tmp_path):
+    RunDirectory(tmp_path, {}, name="audit")
+    (tmp_path / "audit.json").write_text("[1")
+    with pytest.raises(UsageError, match="damaged"):
+        RunDirectory(tmp_path, {}, name="audit")
+    with pytest.raises(UsageError, match="name another folder"):
+        RunDirectory(tmp_path / "audit.json" / "below", {}, name="audit")

@@ -1,22 +1,25 @@
 """The run directory: what was measured, chunk by chunk, so that a run can be resumed.
 
-A chunk is written under a temporary name and then renamed: it is there whole or not at all. The
-manifest holds what is locked for the life of a run; a directory with another manifest is refused.
+A chunk is there whole or not at all. The manifest holds what is locked for the life of a run; a
+directory with another manifest is refused, and so is a damaged file: nothing is guessed.
 """
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import tempfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from audit.counts import Counts
 from audit.errors import UsageError
+from audit.files import write_atomically
 from audit.harness.collect import Collected
 
 _TABLES = ("calls", "row_pairs", "call_pairs")
@@ -27,17 +30,23 @@ class RunDirectory:
 
     def __init__(self, folder: Path | None, locked: Mapping[str, Any], *, name: str) -> None:
         self._folder = folder
-        if folder is not None:
+        if folder is None:
+            return
+        try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock(folder / f"{name}.json", locked)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise UsageError(f"run directory {folder}: {reason}; name another folder.") from error
+        self._lock(folder / f"{name}.json", locked)
 
     @staticmethod
     def _lock(path: Path, locked: Mapping[str, Any]) -> None:
         text = json.dumps(locked, sort_keys=True, indent=1)
         if not path.exists():
-            _write_whole(path, text.encode())
+            write_atomically(path, text)
             return
-        before = json.loads(path.read_text())
+        with _undamaged(path):
+            before = dict(json.loads(path.read_text()))
         changed = [key for key in locked if before.get(key) != json.loads(text)[key]]
         if changed:
             raise UsageError(
@@ -50,7 +59,7 @@ class RunDirectory:
         """Returns the chunk of this name, one entry a case, or None where it is not there."""
         if self._folder is None or not (path := self._folder / f"{name}.npz").exists():
             return None
-        with np.load(path) as arrays:
+        with _undamaged(path), np.load(path) as arrays:
             return [_unpacked(arrays, case) for case in range(int(arrays["cases"]))]
 
     def save(self, name: str, collected: Sequence[Collected]) -> None:
@@ -60,9 +69,21 @@ class RunDirectory:
         arrays: dict[str, Any] = {"cases": np.int64(len(collected))}
         for case, entry in enumerate(collected):
             arrays |= _packed(entry, case)
-        with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".tmp", delete=False) as file:
-            np.savez_compressed(file, **arrays)
-        os.replace(file.name, self._folder / f"{name}.npz")
+        content = io.BytesIO()
+        np.savez_compressed(content, **arrays)
+        write_atomically(self._folder / f"{name}.npz", content.getvalue())
+
+
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """Turns whatever a damaged or unreadable file raises into one sentence."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
+        raise UsageError(
+            f"{path} is damaged or unreadable ({type(error).__name__}); delete it, and its part of "
+            "the run is made again."
+        ) from error
 
 
 def _packed(entry: Collected, case: int) -> dict[str, Any]:
@@ -84,9 +105,3 @@ def _unpacked(arrays: Mapping[str, Any], case: int) -> Collected:
     )
     rest = (arrays[f"{case}.{name}"] for name in _TABLES)
     return Collected(Counts(tables, bases), Counts(first, bases), *rest)
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-        file.write(content)
-    os.replace(file.name, path)

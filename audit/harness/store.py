@@ -59,7 +59,7 @@ class RunDirectory:
         """Returns the chunk of this name, one entry a case, or None where it is not there."""
         if self._folder is None or not (path := self._folder / f"{name}.npz").exists():
             return None
-        with _undamaged(path), np.load(path) as arrays:
+        with _undamaged(path), np.load(io.BytesIO(path.read_bytes())) as arrays:
             return [_unpacked(arrays, case) for case in range(int(arrays["cases"]))]
 
     def save(self, name: str, collected: Sequence[Collected]) -> None:

@@ -6,19 +6,80 @@ import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 
 import numpy
 import torch
 
+from audit import __version__
 from audit.campaign import Campaign
 from audit.judgement.monitor import Monitor
-from audit.judgement.prepare import HEADLINE_FAULT
+from audit.judgement.prepare import HEADLINE_FAULT, numerical_tolerance
 from audit.judgement.readings import evidence_of
-from audit.record import Audit, AuditedSampler, CaseResult, Environment
+from audit.record import Audit, AuditedSampler, CaseResult, Environment, Record, RunSettings
 from audit.selection import word_for
-from audit.verdict import Outcome, Verdict, run_verdict
+from audit.settings import Settings, options_of
+from audit.verdict import (
+    CONTROL_DID_NOT_FAIL,
+    INTERRUPTED,
+    Outcome,
+    Verdict,
+    exit_code,
+    run_verdict,
+)
 
 _MOST_BLOCKS = 20
+
+
+def record_of(
+    main: Campaign, beside: Campaign | None, *, settings: Settings, command: str, started: str
+) -> Record:
+    """Returns the record of a run: its campaign, and that of the control beside it."""
+    control = None if beside is None else beside.sampler.name.removeprefix("fault:")
+    repeat = shlex.join(["draftproof", "run", main.sampler.name, *options_of(settings)])
+    audit = audit_of(main, predict=[control] if control else [], repeat=repeat)
+    ran = beside is not None and not main.interrupted
+    control_audit = audit_of(beside) if beside is not None and ran else None
+    interrupted = main.interrupted or (beside is not None and beside.interrupted)
+    code = _exit_code(audit, control_audit, accepted=settings.accept_within is not None)
+    return Record(
+        **dict(audit),
+        draftproof=__version__,
+        command=command,
+        settings=_run_settings(main, settings, control),
+        environment=_environment(main.sampler.identity),
+        started=started,
+        seconds=_seconds_since(started),
+        control=control_audit,
+        exit_code=INTERRUPTED if interrupted else code,
+        seeds_tried=(settings.seed,),
+    )
+
+
+def _seconds_since(started: str) -> float:
+    return round((datetime.now(UTC) - datetime.fromisoformat(started)).total_seconds(), 3)
+
+
+def _exit_code(audit: Audit, control: Audit | None, *, accepted: bool) -> int:
+    code = exit_code(audit.verdict, accepted=accepted)
+    if code == 0 and control is not None and control.verdict.outcome is not Outcome.FAIL:
+        return CONTROL_DID_NOT_FAIL
+    return code
+
+
+def _run_settings(main: Campaign, settings: Settings, control: str | None) -> RunSettings:
+    nulls = [monitor.setup.null for monitor in main.monitors]
+    kept = {k: v for k, v in asdict(settings).items() if k not in ("device", "epsilon")}
+    return RunSettings(
+        **kept,
+        device=str(settings.torch_device),
+        cap=settings.cap,
+        epsilon=settings.certify,
+        tolerance=max(numerical_tolerance(null, settings.torch_dtype) for null in nulls),
+        cases=tuple(word_for(monitor.setup.case) for monitor in main.monitors),
+        control=control,
+        limited=settings.limit is not None,
+    )
 
 
 def audit_of(campaign: Campaign, *, predict: Sequence[str] = (), repeat: str = "") -> Audit:
@@ -71,7 +132,7 @@ def _outcome_counts(monitor: Monitor) -> dict[str, int]:
     return dict(ranked[:_MOST_BLOCKS]) | ({"rest": rest} if rest else {})
 
 
-def environment_of(identity: Mapping[str, str]) -> Environment:
+def _environment(identity: Mapping[str, str]) -> Environment:
     """Returns the versions that a result depends on."""
     return Environment(
         python=platform.python_version(),

@@ -5,31 +5,29 @@ Nothing is printed here and no click is known here.
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
 
-from audit import __version__
 from audit.campaign import Campaign, Progress
 from audit.case import Case
 from audit.errors import UsageError
 from audit.exact.catalogue import rule
 from audit.harness.store import RunDirectory
 from audit.judgement.monitor import Monitor
-from audit.judgement.prepare import CaseSetup, numerical_tolerance, set_up
-from audit.record import Record, RunSettings
-from audit.recording import audit_of, environment_of
+from audit.judgement.prepare import CaseSetup, set_up
+from audit.record import Record
+from audit.recording import record_of
 from audit.samplers.interface import LoadedSampler, Sampler
 from audit.samplers.registry import load_sampler, wrap_sampler
-from audit.selection import select_cases, word_for
-from audit.settings import DEFAULTS, Settings, check, options_of
-from audit.verdict import CONTROL_DID_NOT_FAIL, INTERRUPTED, Budget, Outcome, Verdict, exit_code
+from audit.selection import select_cases
+from audit.settings import DEFAULTS, Settings, check
+from audit.verdict import Budget, Verdict
 
 __all__ = ["AuditRun", "Progress", "Settings", "run_audit"]
 
@@ -72,42 +70,52 @@ def run_audit(
         UsageError: an argument is unusable, nothing is selected, or the control is blind.
         SamplerError: the sampler cannot be loaded.
     """
-    job = _Job(settings, _selected(cases), control, run_dir, progress, command, time.monotonic())
+    check(settings)
+    started, start = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
+    job = _Job(settings, _selected(cases), control, run_dir, progress, start)
     with _one_thread():
-        return job.run(sampler)
+        main, beside = job.run(sampler)
+        record = record_of(main, beside, settings=settings, command=command, started=started)
+    return AuditRun(record, record.exit_code)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Job:
+    """What `run_audit` was asked for, and when."""
+
     settings: Settings
     cases: list[Case]
     control: str | None
     run_dir: Path | None
     progress: Callable[[Progress], None] | None
-    command: str
     start: float
 
-    def run(self, sampler: str | Sampler) -> AuditRun:
-        check(self.settings)
-        started = datetime.now(UTC).isoformat(timespec="seconds")
+    def run(self, sampler: str | Sampler) -> tuple[Campaign, Campaign | None]:
+        """Returns the finished campaigns of the sampler and of the control."""
         subject = self._load(sampler)
         try:
             setups = self._setups(subject.facts.claims)
-            self._refuse_blind_control(setups)
-            main = self._campaign(subject, setups, phase="audit")
+            beside = None if self.control is None else self._control_campaign(setups)
+            main = self._campaign(
+                subject,
+                setups,
+                phase="audit",
+                rules=subject.facts.declares + self.settings.declares,
+            )
             main.run()
         finally:
             subject.close()
-        beside = self._run_control(main, setups)
-        return self._recorded(main, beside, started)
+        if beside is not None and not main.interrupted:
+            beside.run()
+        return main, beside
 
     def _load(self, sampler: str | Sampler) -> LoadedSampler:
-        s = self.settings
         if not isinstance(sampler, str):
             return wrap_sampler(sampler)
+        s = self.settings
         return load_sampler(
             sampler,
-            device=str(self.settings.torch_device),
+            device=str(s.torch_device),
             timeout=s.timeout,
             in_process=s.in_process,
             python=s.python,
@@ -133,33 +141,38 @@ class _Job:
             for case in self.cases
         ]
 
-    def _refuse_blind_control(self, setups: Sequence[CaseSetup]) -> None:
-        if self.control is None:
-            return
-        rule(self.control)
-        seen = max((s.fault_distances.get(self.control, 0.0) for s in setups), default=0.0)
-        if seen <= self.budget.epsilon:
+    def _control_campaign(self, setups: Sequence[CaseSetup]) -> Campaign:
+        """Returns the same audit of the control, on the cases that can see it."""
+        fault, epsilon = rule(str(self.control)).id, self.budget.epsilon
+        seen = {setup: setup.fault_distances.get(fault, 0.0) for setup in setups}
+        seeing = [setup for setup, distance in seen.items() if distance > epsilon]
+        if not seeing:
             raise UsageError(
-                f"control {self.control}: the selected cases see it with a TV of at most "
-                f"{seen:.3g}, not above epsilon = {self.budget.epsilon:g}; select other cases, a "
+                f"control {fault}: the selected cases see it with a TV of at most "
+                f"{max(seen.values()):.3g}, not above epsilon = {epsilon:g}; select other cases, a "
                 "biased fault (draftproof faults list) or a smaller --epsilon."
             )
+        loaded = load_sampler(f"fault:{fault}", device=str(self.settings.torch_device))
+        return self._campaign(loaded, seeing, phase="control", rules=())
 
     def _campaign(
-        self, subject: LoadedSampler, setups: Sequence[CaseSetup], *, phase: str
+        self,
+        subject: LoadedSampler,
+        setups: Sequence[CaseSetup],
+        *,
+        phase: str,
+        rules: Sequence[str],
     ) -> Campaign:
         s = self.settings
-        rules = subject.facts.declares + s.declares if phase == "audit" else ()
-        monitors = [self._monitor(setup, rules) for setup in setups]
         return Campaign(
             sampler=subject,
-            monitors=monitors,
+            monitors=[self._monitor(setup, rules) for setup in setups],
             looks=s.looks,
             seed=s.seed,
             dtype=s.torch_dtype,
-            device=self.settings.torch_device,
+            device=s.torch_device,
             batch_size=s.batch_size,
-            store=RunDirectory(self.run_dir, self._locked(subject, phase), name=phase),
+            store=RunDirectory(self.run_dir, self._locked(subject), name=phase),
             phase=phase,
             deadline=None if s.time_limit is None else self.start + s.time_limit,
             progress=self.progress,
@@ -167,86 +180,30 @@ class _Job:
 
     def _monitor(self, setup: CaseSetup, rules: Sequence[str]) -> Monitor:
         observable = setup.views[0].drafts
-        declared = [setup.joint(rule) for rule in dict.fromkeys(rules)] if observable else []
-        s = self.settings
         return Monitor(
             setup,
             self.budget,
-            declared=declared,
-            fixed=s.fixed,
-            limited=s.limit is not None,
+            declared=[setup.joint(rule) for rule in dict.fromkeys(rules)] if observable else [],
+            fixed=self.settings.fixed,
+            limited=self.settings.limit is not None,
         )
 
-    def _locked(self, subject: LoadedSampler, phase: str) -> dict[str, object]:
+    def _locked(self, subject: LoadedSampler) -> dict[str, object]:
         """Returns what may not change when a run directory is used again."""
         s = self.settings
-        locked = {k: asdict(s)[k] for k in ("seed", "dtype", "alpha", "delta", "declares")}
-        cases = {case.id: case.hash for case in self.cases}
-        return locked | {
-            "epsilon": self.budget.epsilon,
-            "cases": cases,
-            "phase": phase,
-            "fixed": s.fixed,
-            "sampler": dict(subject.identity),
-            "name": subject.name,
+        return {
+            "sampler": dict(subject.identity) | {"name": subject.name},
+            "cases": {case.id: case.hash for case in self.cases},
+            "epsilon": s.certify,
+            "alpha": s.alpha,
+            "delta": s.delta,
+            "declares": list(s.declares),
+            "fixed": s.samples,
+            "seed": s.seed,
+            "dtype": s.dtype,
             "device": s.torch_device.type,
             "batch_size": s.batch_size,
         }
-
-    def _run_control(self, main: Campaign, setups: Sequence[CaseSetup]) -> Campaign | None:
-        """Returns the same audit of the control, on the cases that can see it."""
-        if self.control is None or main.interrupted:
-            return None
-        fault = load_sampler(f"fault:{self.control}", device=str(self.settings.torch_device))
-        epsilon = self.budget.epsilon
-        seeing = [s for s in setups if s.fault_distances[self.control] > epsilon]
-        campaign = self._campaign(fault, seeing, phase="control")
-        campaign.run()
-        return campaign
-
-    def _recorded(self, main: Campaign, beside: Campaign | None, started: str) -> AuditRun:
-        predict = () if self.control is None else (self.control,)
-        options = options_of(self.settings)
-        repeat = shlex.join(["draftproof", "run", main.sampler.name, *options])
-        audit = audit_of(main, predict=predict, repeat=repeat)
-        control = None if beside is None else audit_of(beside)
-        code = self._exit_code(audit.verdict, control.verdict if control else None)
-        if main.interrupted or (beside is not None and beside.interrupted):
-            code = INTERRUPTED
-        record = Record(
-            **dict(audit),
-            draftproof=__version__,
-            command=self.command,
-            settings=self._run_settings(main),
-            environment=environment_of(main.sampler.identity),
-            started=started,
-            seconds=round(time.monotonic() - self.start, 3),
-            control=control,
-            exit_code=code,
-            seeds_tried=(self.settings.seed,),
-        )
-        return AuditRun(record, code)
-
-    def _exit_code(self, verdict: Verdict, control: Verdict | None) -> int:
-        code = exit_code(verdict, accepted=self.settings.accept_within is not None)
-        if code == 0 and control is not None and control.outcome is not Outcome.FAIL:
-            return CONTROL_DID_NOT_FAIL
-        return code
-
-    def _run_settings(self, main: Campaign) -> RunSettings:
-        s = self.settings
-        nulls = [m.setup.null for m in main.monitors]
-        kept = {k: v for k, v in asdict(s).items() if k not in ("device", "epsilon")}
-        return RunSettings(
-            **kept,
-            device=str(self.settings.torch_device),
-            cap=s.cap,
-            epsilon=self.budget.epsilon,
-            tolerance=max(numerical_tolerance(null, s.torch_dtype) for null in nulls),
-            cases=tuple(word_for(case) for case in self.cases),
-            control=self.control,
-            limited=s.limit is not None,
-        )
 
 
 def _selected(cases: Sequence[str | Case]) -> list[Case]:

@@ -92,8 +92,9 @@ def audit_of(campaign: Campaign, *, predict: Sequence[str] = (), repeat: str = "
     verdict = run_verdict(
         verdicts, budget, together=campaign.together, testable=claims or seen > budget.epsilon
     )
-    if "" in campaign.errors:
-        verdict = Verdict(Outcome.ERROR, f"in calls that mix cases: {campaign.errors['']}")
+    if (mixed := campaign.errors.get("")) is not None:
+        details = (mixed.detail,) if mixed.detail else ()
+        verdict = Verdict(Outcome.ERROR, f"in calls that mix cases: {mixed}", details)
     sampler = campaign.sampler
     facts = asdict(sampler.facts)
     named = AuditedSampler(name=sampler.name, facts=facts, identity=dict(sampler.identity))

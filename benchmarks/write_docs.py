@@ -37,9 +37,16 @@ FAULTS_INTRODUCTION = """\
 <!-- Written by benchmarks/write_docs.py from audit/exact/catalogue.py. -->
 
 p is the target row, q the draft row, x the drafted token, m = min(p, q), R = 1 - sum m the
-probability of a rejection, r = max(p - q, 0) / R the residual. A law is that of one emitted token
-after a fixed prefix, or says what becomes of the bonus token. `draftproof exact CASE --rule ID`
-computes the law of any of them on any case.
+probability of a rejection, r = max(p - q, 0) / R the residual, A = 1 - R. S is the mass of
+accepted tokens, in the words of its own entry. A law is that of one emitted token after a fixed
+prefix, or says what becomes of the bonus token. `draftproof exact CASE --rule ID` computes the law
+of any of them on any case. A constant is the one listed; other values make other faults.
+
+Some faults are the drafter's: `argmax-draft`, `draft-top-2-not-recorded`, `second-try`,
+`redrawn-until-accepted` and `drafting-context-frozen` draft their own tokens. `draftproof run`
+hands out rows along its own drafts, so that it observes their laws only where rows do not depend on
+the prefix, and another wrong law elsewhere. `correction-missing` may emit nothing, which breaks
+the contract of a sampler.
 
 """
 

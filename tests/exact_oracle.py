@@ -1,4 +1,4 @@
-"""An independent oracle: every rule as an ordinary sampling program, enumerated by replay.
+"""An independent oracle: rules as ordinary sampling programs, enumerated by replay.
 
 The programs follow the prose of the rules and share nothing with the engine: a program draws and
 tosses coins, and the oracle reruns it for every sequence of results, multiplying Fractions.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 from audit.case import Case
 
@@ -45,18 +46,30 @@ class Tape:
     def coin(self, heads: Fraction) -> bool:
         return self.draw([1 - heads, heads]) == 1
 
+    def uniform(self, low: Fraction, high: Fraction, marks: Sequence[Fraction]) -> Fraction:
+        """Returns a number between low and high, the middle of one of the parts between marks."""
+        ends = [low, *sorted(mark for mark in set(marks) if low < mark < high), high]
+        part = self.draw([b - a for a, b in pairwise(ends)])
+        return (ends[part] + ends[part + 1]) / 2
+
 
 Program = Callable[[Tape, Case, list[int]], list[int]]
+RowOf = Callable[[Case, list[int]], Weights]
 
 
-def enumerate_law(program: Program, case: Case) -> dict[tuple[int, ...], Fraction]:
-    """Returns the law of the program's output, () where it is undefined."""
+def enumerate_law(
+    program: Program, case: Case, drafts: RowOf | None = None
+) -> dict[tuple[int, ...], Fraction]:
+    """Returns the law of the program's output, () where it is undefined.
+
+    drafts: the rows that tokens are drafted from, the recorded ones by default.
+    """
     law: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     script: list[int] | None = []
     while script is not None:
         tape = Tape(script)
         try:
-            outcome = tuple(program(tape, case, draft_block(tape, case)))
+            outcome = tuple(program(tape, case, draft_block(tape, case, drafts or q)))
         except NoMassError:
             outcome = ()
         law[outcome] += tape.probability
@@ -73,11 +86,11 @@ def following(tape: Tape) -> list[int] | None:
     return None
 
 
-def draft_block(tape: Tape, case: Case) -> list[int]:
+def draft_block(tape: Tape, case: Case, rows: RowOf) -> list[int]:
     """Drafts gamma tokens."""
     block: list[int] = []
     for _ in range(case.num_speculative_tokens):
-        block.append(tape.draw(q(case, block)))
+        block.append(tape.draw(rows(case, block)))
     return block
 
 
@@ -110,30 +123,8 @@ def excluding(weights: Weights, token: int) -> list[Fraction]:
     return [Fraction(0) if i == token else weight for i, weight in enumerate(weights)]
 
 
-def in_turn(
-    accept: Callable[[Fraction, Fraction], Fraction],
-    recover: Callable[[Case, list[int], int], Weights],
-    bonus: Callable[[Case, list[int]], Weights] = p,
-) -> Program:
-    """Returns the program that tests token after token and stops at the first rejection."""
-
-    def program(tape: Tape, case: Case, x: list[int]) -> list[int]:
-        for i, token in enumerate(x):
-            if not tape.coin(accept(p(case, x[:i])[token], q(case, x[:i])[token])):
-                return [*x[:i], tape.draw(recover(case, x[: i + 1], i))]
-        return [*x, tape.draw(bonus(case, x))]
-
-    return program
-
-
 def residual(case: Case, x: list[int], i: int) -> Weights:
     return positive_part(p(case, x[:i]), q(case, x[:i]))
-
-
-def inverse_cdf_of_unnormalised(case: Case, x: list[int], i: int) -> Weights:
-    weights = list(residual(case, x, i))
-    weights[-1] += 1 - sum(weights)
-    return weights
 
 
 def greedy(tape: Tape, case: Case, x: list[int]) -> list[int]:
@@ -197,34 +188,7 @@ def continues(tape: Tape, case: Case, x: list[int]) -> list[int]:
 
 
 def bonus_missing(tape: Tape, case: Case, x: list[int]) -> list[int]:
-    return in_turn(clip, residual)(tape, case, x)[: len(x)]
-
-
-PROGRAMS: dict[str, Program] = {
-    "ratio": in_turn(clip, residual),
-    "greedy": greedy,
-    "sampler-match": sampler_match,
-    "point-mass": in_turn(lambda a, b: a, lambda case, x, i: excluding(p(case, x[:i]), x[i])),
-    "block": block,
-    "full-target-fallback": in_turn(clip, lambda case, x, i: p(case, x[:i])),
-    "absolute-residual": in_turn(
-        clip,
-        lambda case, x, i: [
-            abs(a - b) for a, b in zip(p(case, x[:i]), q(case, x[:i]), strict=True)
-        ],
-    ),
-    "draft-fallback": in_turn(clip, lambda case, x, i: q(case, x[:i])),
-    "always-accept": in_turn(lambda a, b: ONE, residual),
-    "swapped-ratio": in_turn(lambda a, b: clip(b, a), residual),
-    "target-without-rejected": in_turn(clip, lambda case, x, i: excluding(p(case, x[:i]), x[i])),
-    "bonus-from-draft": in_turn(clip, residual, lambda case, x: q(case, x[:-1])),
-    "bonus-one-row-early": in_turn(clip, residual, lambda case, x: p(case, x[:-1])),
-    "bonus-missing": bonus_missing,
-    "continues-after-rejection": continues,
-    "target-row-late": in_turn(
-        clip, lambda case, x, i: positive_part(p(case, x[: i + 1]), q(case, x[:i]))
-    ),
-    "shared-coin": shared_coin,
-    "lenience-half": in_turn(lambda a, b: clip(a, b / 2), residual),
-    "unnormalised-residual": in_turn(clip, inverse_cdf_of_unnormalised),
-}
+    for i, token in enumerate(x):
+        if not tape.coin(clip(p(case, x[:i])[token], q(case, x[:i])[token])):
+            return [*x[:i], tape.draw(residual(case, x, i))]
+    return x

@@ -26,17 +26,26 @@ def step_batch(
 ) -> StepBatch:
     """Returns independent drafts of a case with the target and draft rows along them."""
     code = torch.zeros(rows, dtype=torch.int64)
-    gamma = case.num_speculative_tokens
-    drafts, target = [], [table(case, case.target, 0)[code]]
     tokens = []
-    for i in range(gamma):
-        drafts.append(table(case, case.draft, i)[code])
-        tokens.append(torch.multinomial(drafts[-1], 1, generator=generator).squeeze(1))
+    for i in range(case.num_speculative_tokens):
+        row = table(case, case.draft, i)[code]
+        tokens.append(torch.multinomial(row, 1, generator=generator).squeeze(1))
         code = code * case.vocab_size + tokens[-1]
+    return batch_along(case, torch.stack(tokens, 1), dtype)
+
+
+def batch_along(case: Case, tokens: torch.Tensor, dtype: torch.dtype = torch.float64) -> StepBatch:
+    """Returns these drafts [rows, gamma] with the target and draft rows along them."""
+    rows, gamma = tokens.shape
+    code = torch.zeros(rows, dtype=torch.int64)
+    draft, target = [], [table(case, case.target, 0)[code]]
+    for i in range(gamma):
+        draft.append(table(case, case.draft, i)[code])
+        code = code * case.vocab_size + tokens[:, i]
         target.append(table(case, case.target, i + 1)[code])
     return StepBatch(
-        torch.stack(tokens, 1),
-        torch.stack(drafts, 1).to(dtype),
+        tokens,
+        torch.stack(draft, 1).to(dtype),
         torch.stack(target, 1).to(dtype),
         torch.full((rows,), gamma),
     )
@@ -45,6 +54,21 @@ def step_batch(
 def outcomes(tokens: torch.Tensor) -> Counter[Outcome]:
     """Returns how often each emitted block occurs; () for empty rows."""
     return Counter(tuple(t for t in row if t >= 0) for row in tokens.tolist())
+
+
+def follows(seen: Mapping[Outcome, int], law: Mapping[Outcome, float], level: float) -> bool:
+    """Returns whether smallest_p exceeds the level; the largest deviation decides most cases."""
+    n = sum(seen.values())
+    cells = set(seen) | set(law)
+
+    def deviation(cell: Outcome) -> float:
+        p = law.get(cell, 0.0)
+        return abs(seen.get(cell, 0) - n * p) / max(n * p * (1 - p), 1e-9) ** 0.5
+
+    widest = max(cells, key=deviation)
+    if len(cells) * two_sided_p(seen.get(widest, 0), n, law.get(widest, 0.0)) <= level:
+        return False
+    return smallest_p(seen, law) > level
 
 
 def smallest_p(seen: Mapping[Outcome, int], law: Mapping[Outcome, float]) -> float:

@@ -32,6 +32,7 @@ def test_integer_arrays_never_overflow(pairs: list[tuple[int, int]]) -> None:
     assert integers.added(a, b).tolist() == [x + y for x, y in pairs]
     assert integers.subtracted(a, b).tolist() == [x - y for x, y in pairs]
     assert integers.total(a) == sum(x for x, _ in pairs)
+    assert integers.running_total(a)[-1] == sum(x for x, _ in pairs)
 
 
 def test_int64_is_used_up_to_the_bound_and_not_beyond() -> None:
@@ -213,6 +214,12 @@ def test_every_entry_describes_itself(entry) -> None:  # type: ignore[no-untyped
     assert all((entry.meaning, entry.formula, entry.happens))
     assert all(" #" in report for report in entry.reports)
     assert (entry.family == "lossless") <= entry.lossless
+    assert not (entry.gate and entry.lossless)
+
+
+def test_codes_are_given_once() -> None:
+    codes = [entry.code for entry in RULES.values() if entry.code]
+    assert len(codes) == len(set(codes)) == 76
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

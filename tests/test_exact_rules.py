@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 from exact_instances import blk, g2, i1, i2, seed
-from exact_oracle import PROGRAMS, completed, enumerate_law
+from exact_oracle import completed, enumerate_law
+from exact_programs import DRAFTS, PROGRAMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,47 +38,74 @@ def cases(draw: st.DrawFn, largest_gamma: int = 2) -> Case:
     return Case("random", "", size, gamma, Rows(target, "rotate"), Rows(draft, "rotate"))
 
 
-def test_the_oracle_knows_every_rule() -> None:
-    assert PROGRAMS.keys() == RULES.keys()
+ENUMERABLE = [rule_id for rule_id in RULES if rule_id != "drafting-noise-reused"]
+# Several programs draft as they go, so that no block says what they have drafted.
+OBSERVED = [i for i in ENUMERABLE if i not in ("second-try", "redrawn-until-accepted")]
 
 
-@pytest.mark.parametrize("rule_id", RULES)
+def by_oracle(case: Case, rule_id: str) -> dict[tuple[int, ...], Fraction]:
+    return enumerate_law(PROGRAMS[rule_id], case, DRAFTS.get(rule_id))
+
+
+def test_the_oracle_knows_every_rule_that_tosses_finitely_many_coins() -> None:
+    # Exponential races have their own check: test_chain_table.
+    assert PROGRAMS.keys() == set(ENUMERABLE)
+
+
+@pytest.mark.parametrize("rule_id", ENUMERABLE)
 @pytest.mark.parametrize("case", [seed(1), seed(2), g2(2), i1(), i2(), blk()])
 def test_the_block_law_is_the_oracles(case: Case, rule_id: str) -> None:
-    assert dict(block_law(case, rule_id)) == enumerate_law(PROGRAMS[rule_id], case)
+    assert dict(block_law(case, rule_id)) == by_oracle(case, rule_id)
 
 
-@pytest.mark.parametrize("rule_id", RULES)
+@pytest.mark.parametrize("rule_id", ENUMERABLE)
 def test_three_drafted_tokens(rule_id: str) -> None:
-    assert dict(block_law(g2(3), rule_id)) == enumerate_law(PROGRAMS[rule_id], g2(3))
+    assert dict(block_law(g2(3), rule_id)) == by_oracle(g2(3), rule_id)
 
 
-@pytest.mark.parametrize("rule_id", RULES)
-@settings(max_examples=12, deadline=None, derandomize=True)
+@pytest.mark.parametrize("rule_id", ENUMERABLE)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(case=cases())
 def test_the_block_law_is_the_oracles_on_random_rows(rule_id: str, case: Case) -> None:
-    assert dict(block_law(case, rule_id)) == enumerate_law(PROGRAMS[rule_id], case)
+    assert dict(block_law(case, rule_id)) == by_oracle(case, rule_id)
 
 
-@pytest.mark.parametrize("rule_id", RULES)
+def near_the_bound(shift: int) -> Rows:
+    """Returns rows whose numerators hardly fit int64."""
+    rows = {
+        (): [2**61 + shift, 2**62 - 1 - shift, 2**60 + 7],
+        (0,): [2**62 - 3, 5, 2**61],
+        (1,): [1, 2, 3],
+        (2,): [2**62 - 5, 1, 1],
+    }
+    return Rows({prefix: Row.normalised(row) for prefix, row in rows.items()}, "rotate")
+
+
+@pytest.mark.parametrize("rule_id", ENUMERABLE)
+def test_nothing_overflows(rule_id: str) -> None:
+    case = Case("wide", "", 3, 1, near_the_bound(0), near_the_bound(99))
+    assert dict(block_law(case, rule_id)) == by_oracle(case, rule_id)
+
+
+@pytest.mark.parametrize("rule_id", ENUMERABLE)
 def test_completion_continues_with_target_draws(rule_id: str) -> None:
     def program(tape, case, x):  # type: ignore[no-untyped-def]
         return completed(tape, case, PROGRAMS[rule_id](tape, case, x))
 
-    assert dict(completed_law(i1(), rule_id)) == enumerate_law(program, i1())
+    assert dict(completed_law(i1(), rule_id)) == enumerate_law(program, i1(), DRAFTS.get(rule_id))
 
 
-@pytest.mark.parametrize("rule_id", RULES)
+@pytest.mark.parametrize("rule_id", OBSERVED)
 def test_the_joint_table_is_the_oracles(rule_id: str) -> None:
     case = i2()
 
     def program(tape, case, x):  # type: ignore[no-untyped-def]
         return [*x, *PROGRAMS[rule_id](tape, case, x)]
 
-    law = enumerate_law(program, case)
+    law = enumerate_law(program, case, DRAFTS.get(rule_id))
     tables = joint_table(case, rule_id)
     blocks = [(length, code) for length, table in enumerate(tables, 1) for code in cells(table)]
-    assert {outcome: float(mass) for outcome, mass in law.items() if outcome} == {
+    assert {outcome: float(mass) for outcome, mass in law.items() if len(outcome) > 2} == {
         (*digits(path, 2), *digits(code, length)): tables[length - 1][path, code]
         for length, (path, code) in blocks
     }
@@ -101,7 +129,7 @@ def test_lossless_rules_give_the_target_law(rule_id: str, case: Case) -> None:
 
 @pytest.mark.parametrize("rule_id", [rule_id for rule_id in RULES if rule_id not in PRESERVING])
 def test_every_other_rule_fails_the_same_check(rule_id: str) -> None:
-    assert completed_law(g2(2), rule_id) != target_law(g2(2))
+    assert completed_law(i1(), rule_id) != target_law(i1())
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -112,7 +140,7 @@ def test_the_target_law_is_a_chain_of_target_draws(case: Case) -> None:
 
 
 @pytest.mark.parametrize("rule_id", [rule_id for rule_id in RULES if is_causal(rule_id)])
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(case=cases())
 def test_the_one_step_check_agrees_with_the_joint_law(rule_id: str, case: Case) -> None:
     assert is_lossless_on(case, rule_id) == (completed_law(case, rule_id) == target_law(case))

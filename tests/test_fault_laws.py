@@ -1,7 +1,7 @@
-"""Every rule and fault in torch passes an audit against its own exact law, and no other.
+"""The rules, and the faults that an audit bets on, pass an audit against their own exact law.
 
-The audit's own false-alarm rate is 1e-6 a run. The control at the end hands a law to a sampler
-that does not have it.
+All other faults are held against their laws in test_rules. The audit's own false-alarm rate is
+1e-6 a run. The control at the end hands a law to a sampler that does not have it.
 """
 
 import pytest
@@ -13,7 +13,8 @@ from tests.simulation import budget_for, campaign_of
 from tests.worlds import article, prefix_dependent
 
 WORLDS = [article(2), prefix_dependent(2)]
-DEFINED = [(rule, c) for rule in RULES for c in WORLDS if block_law(c, rule).undefined == 0]
+AUDITED = [entry.id for entry in RULES.values() if entry.gate or entry.family == "lossless"]
+DEFINED = [(rule, c) for rule in AUDITED for c in WORLDS if block_law(c, rule).undefined == 0]
 
 
 def verdict(sampler, case, claims):
@@ -37,7 +38,7 @@ def test_a_rule_follows_its_own_exact_law(rule, case):
 
 
 def test_nearly_every_rule_is_defined_on_these_worlds():
-    assert len({rule for rule, _ in DEFINED}) == len(RULES)
+    assert {rule for rule, _ in DEFINED} == set(AUDITED)
 
 
 @pytest.mark.parametrize("rule", ["full-target-fallback", "shared-coin", "lenience-half"])

@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 import torch
 
+from audit.errors import UsageError
 from audit.harness.null import handed_over
-from audit.judgement.prepare import numerical_tolerance, set_up, trials_to_certify
+from audit.judgement.prepare import (
+    biased_faults,
+    gate_faults,
+    numerical_tolerance,
+    set_up,
+    trials_to_certify,
+)
 from audit.selection import select_cases
 from audit.settings import TIERS
 from audit.statistics.certificate import looks
@@ -31,6 +38,24 @@ def test_fault_distances_are_the_exact_total_variations():
         distance = setup_of(case).fault_distances["full-target-fallback"]
         assert distance == pytest.approx(expected, abs=1e-6)
     assert setup_of(identical()).fault_distances["full-target-fallback"] == 0
+
+
+def test_every_biased_fault_is_compared_and_some_are_bet_on():
+    assert set(gate_faults()) < set(biased_faults())
+    assert (len(gate_faults()), len(biased_faults())) == (13, 71)
+    assert set(setup_of(article(1)).fault_distances) == set(biased_faults())
+
+
+def test_a_threshold_is_that_of_the_case_and_not_of_rounded_rows():
+    # p(2) = 3/10 is not above 3/10, its float32 is: table 3.1, A21, TV 3/20 over the first token.
+    assert setup_of(article(1)).fault_distances["target-threshold"] == pytest.approx(0.15)
+
+
+def test_a_large_case_compares_the_gates_faults_only():
+    [case] = select_cases(["zipf-1000"])
+    distances = setup_of(case).fault_distances
+    assert {name for name, distance in distances.items() if distance} <= set(gate_faults())
+    assert distances["full-target-fallback"] > 0.05
 
 
 def test_a_cap_too_small_demotes_a_case():
@@ -81,3 +106,10 @@ def test_full_cases_reach_epsilon_at_the_cap_of_every_tier_from_ci_on(tier):
         assert setup.certify == case.certify, case.id
         if case.certify == "full":
             assert trials_to_certify(setup, budget) <= TIERS[tier].cap
+
+
+def test_a_claimed_law_that_is_undefined_on_a_case_is_refused():
+    # After a rejected token the next target row may have no mass beyond the draft's.
+    assert setup_of(article(1), claims="lenience-half").claims == "lenience-half"
+    with pytest.raises(UsageError, match="undefined with probability"):
+        setup_of(next(iter(select_cases(["block-basis"]))), claims="target-row-late")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from audit.exact.paths import Rounds, Step
+from audit.exact.paths import Rounds, Step, weight_of
 from audit.exact.ratios import Ratios, clipped_ratio, minimum, whole
 
 RowSequence = Sequence[Ratios]
@@ -22,22 +22,32 @@ class Branch:
     """One way a round can end: `kept` drafted tokens, then one independent draw from each row.
 
     chance [paths] is the probability of this end given the path; rows hold [paths, vocab] laws,
-    0 where the code draws from nothing. `late` counts drafted tokens accepted after a rejection.
+    0 where the code draws from nothing. `late` counts drafted tokens accepted after a rejection,
+    `shift` the tokens kept beyond those accepted before it. `weight` [paths] is the probability
+    of the path where it is not drafted from the recorded rows.
     """
 
     kept: int
     chance: Ratios
     rows: tuple[Ratios, ...]
     late: int = 0
+    shift: int = 0
+    weight: Ratios | None = None
 
     def mass(self, rounds: Rounds) -> Ratios:
         """Returns the probability [paths] that the path is drafted and ends this way."""
-        return (rounds.weight * self.chance).reduced()
+        weight = rounds.weight if self.weight is None else self.weight
+        return (weight * self.chance).reduced()
+
+    @property
+    def leading(self) -> int:
+        """The number of drafted tokens that passed before the first rejection."""
+        return self.kept - self.shift
 
     @property
     def accepted(self) -> int:
         """The number of drafted tokens that passed their test."""
-        return self.kept + self.late
+        return self.leading + self.late
 
     @property
     def length(self) -> int:
@@ -76,6 +86,11 @@ def last_target_row(target: RowSequence, draft: RowSequence) -> Ratios | None:
     return target[-1]
 
 
+def as_handed_over(step: Step) -> Step:
+    """Returns the step itself: the code reads the rows that belong to it."""
+    return step
+
+
 @dataclass(frozen=True)
 class Chain:
     """The law of a chain rule.
@@ -83,7 +98,10 @@ class Chain:
     accept: probability [rows] that a drafted token passes. fallback: weights [rows, vocab] of the
     draw after a rejection, without the rejected token if `without_rejected`. bonus: the row of the
     bonus token from the rows along the path, None for no bonus token. reach: how the tests share
-    coins. causal: a token's law depends on nothing but the rows after its own prefix.
+    coins. tested and drawn: the rows as the test and as the fallback read them. drafts: the rows
+    [paths, vocab] that tokens are really drafted from, None for the recorded ones. causal: a
+    token's law follows from the rows after its own prefix, by one fallback row for every drafted
+    token.
     """
 
     accept: Callable[[Step], Ratios] = target_over_draft
@@ -91,19 +109,31 @@ class Chain:
     without_rejected: bool = False
     bonus: Callable[[RowSequence, RowSequence], Ratios | None] = last_target_row
     reach: Callable[[Sequence[Ratios]], list[Ratios]] = own_coins
+    tested: Callable[[Step], Step] = as_handed_over
+    drawn: Callable[[Step], Step] = as_handed_over
+    drafts: Callable[[Rounds], RowSequence] | None = None
     causal: bool = True
 
     def __call__(self, rounds: Rounds) -> list[Branch]:
         """Returns the ways a round can end, by number of accepted tokens."""
-        reach = self.reach([self.accept(step) for step in rounds.steps])
+        reach = self.reach([self.passes(step) for step in rounds.steps])
+        weight = None if self.drafts is None else weight_of(rounds.tokens, self.drafts(rounds))
         branches = [
-            Branch(n, reach[n] - reach[n + 1], (self._recovered(step),))
+            Branch(n, reach[n] - reach[n + 1], (self._recovered(step),), weight=weight)
             for n, step in enumerate(rounds.steps)
         ]
         bonus = self.bonus(rounds.target, rounds.draft)
         rows = () if bonus is None else (bonus,)
-        return [*branches, Branch(rounds.gamma, reach[-1], rows)]
+        return [*branches, Branch(rounds.gamma, reach[-1], rows, weight=weight)]
+
+    def passes(self, step: Step) -> Ratios:
+        """Returns the probability [rows] that the drafted token passes its test."""
+        return self.accept(self.tested(step))
+
+    def weights(self, step: Step) -> Ratios:
+        """Returns the weights [rows, vocab] of the draw after a rejection, not normalised."""
+        return self.fallback(self.drawn(step))
 
     def _recovered(self, step: Step) -> Ratios:
-        weights = self.fallback(step)
+        weights = self.weights(step)
         return (weights.without(step.token) if self.without_rejected else weights).normalised()

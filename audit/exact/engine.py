@@ -8,6 +8,7 @@ object: a case is frozen, so that a second call returns the same law.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 
 from audit.case import Case
@@ -15,14 +16,14 @@ from audit.exact.catalogue import rule
 from audit.exact.chain import Branch
 from audit.exact.law import Law
 from audit.exact.paths import Rounds, cells_of, levels, refuse_beyond_limit, rounds_of
-from audit.exact.ratios import Ratios, whole
+from audit.exact.ratios import Ratios, constant, summed, whole
 
 Masses = Iterator[tuple[int, Ratios]]
 
 
 @lru_cache(maxsize=64)
 def block_law(case: Case, rule_id: str) -> Law:
-    """Returns the law of the emitted blocks, `()` for an undefined outcome.
+    """Returns the law of the emitted blocks, `()` for an undefined outcome or an empty block.
 
     Raises:
         UsageError: the rule is unknown or the case is beyond CELL_LIMIT.
@@ -36,11 +37,14 @@ def block_law(case: Case, rule_id: str) -> Law:
 def completed_law(case: Case, rule_id: str) -> Law:
     """Returns the law of the emitted blocks, each extended to gamma + 1 tokens by the target.
 
-    Undefined outcomes stay `()`. A block whose prefix has target probability 0 and no row in the
-    case has no continuation: its mass stays on the block itself.
+    Undefined outcomes stay `()`, an empty block is continued. A block whose prefix has target
+    probability 0 and no row in the case has no continuation: its mass stays on the block itself.
     """
-    tables = block_law(case, rule_id).tables
-    emitted = {length: table for length, table in tables.items() if length}
+    rounds, branches = branches_of(case, rule_id)
+    empty = sum(
+        (summed(b.mass(rounds), case.vocab_size) for b in branches if not b.length), Fraction(0)
+    )
+    emitted = {**block_law(case, rule_id).tables, 0: constant(empty)}
     return Law.of(_extended(case, emitted), vocab_size=case.vocab_size)
 
 

@@ -50,9 +50,12 @@ def lowest_common_multiple(a: Numerators, b: Numerators) -> Numerators:
 
 def total(values: Numerators, axis: int = -1) -> Numerators:
     """Returns the sums along one axis."""
-    terms = values.shape[axis].bit_length()
-    wide = values if bits(values) + terms <= SAFE_BITS else values.astype(object)
-    return np.asarray(wide.sum(axis=axis))
+    return np.asarray(_wide(values, axis).sum(axis=axis))
+
+
+def running_total(values: Numerators) -> Numerators:
+    """Returns the running sums along the last axis."""
+    return np.asarray(np.cumsum(_wide(values, -1), axis=-1))
 
 
 def narrowed(values: Numerators) -> Numerators:
@@ -61,6 +64,12 @@ def narrowed(values: Numerators) -> Numerators:
         return values
     fits = int(np.abs(values).max()).bit_length() <= SAFE_BITS
     return values.astype(np.int64) if fits else values
+
+
+def _wide(values: Numerators, axis: int) -> Numerators:
+    """Returns the values in a type that holds their sum along the axis."""
+    terms = values.shape[axis].bit_length()
+    return values if bits(values) + terms <= SAFE_BITS else values.astype(object)
 
 
 def _exactly(

@@ -61,19 +61,25 @@ def number_accepted_law(case: Case, rule_id: str) -> tuple[Fraction, ...]:
 def kept_masses(case: Case, rule_id: str) -> list[Fraction]:
     """Returns P(x is the first drafted token and is kept) by token x."""
     rounds, branches = branches_of(case, rule_id)
-    masses = [Fraction(0)] * case.vocab_size
-    for branch in branches:
-        if branch.kept:
-            paths = branch.mass(rounds).column()
-            by_token = paths.grouped(case.vocab_size, times=rounds.gamma - 1).fractions()
-            masses = [a + b for a, b in zip(masses, by_token, strict=True)]
-    return masses
+    return _by_first_drafted(rounds, (branch for branch in branches if branch.kept))
 
 
 def acceptance_by_token(case: Case, rule_id: str) -> list[Fraction | None]:
-    """Returns P(x is kept | x is the first drafted token) by token x, None where q(x) = 0."""
-    pairs = zip(kept_masses(case, rule_id), case.draft[()], strict=True)
+    """Returns P(x is kept | x is the first drafted token) by token x, None if x never is."""
+    pairs = zip(
+        kept_masses(case, rule_id), _by_first_drafted(*branches_of(case, rule_id)), strict=True
+    )
     return [mass / drafted if drafted else None for mass, drafted in pairs]
+
+
+def _by_first_drafted(rounds: Rounds, branches: Iterable[Branch]) -> list[Fraction]:
+    """Returns the mass of the branches by first drafted token."""
+    size = rounds.vocab_size
+    masses = [Fraction(0)] * size
+    for branch in branches:
+        by_token = branch.mass(rounds).column().grouped(size, times=rounds.gamma - 1).fractions()
+        masses = [a + b for a, b in zip(masses, by_token, strict=True)]
+    return masses
 
 
 def recovered_law(case: Case, rule_id: str, *, accepted: int = 0) -> Law | None:
@@ -82,13 +88,13 @@ def recovered_law(case: Case, rule_id: str, *, accepted: int = 0) -> Law | None:
     None where that never happens; `()` holds the mass of draws from nothing.
     """
     rounds, branches = branches_of(case, rule_id)
-    return _draw(rounds, (b for b in branches if b.kept == accepted < rounds.gamma))
+    return _draw(rounds, (b for b in branches if b.leading == accepted < rounds.gamma and b.rows))
 
 
 def bonus_law(case: Case, rule_id: str) -> Law | None:
     """Returns the law of the token drawn after full acceptance, None where there is none."""
     rounds, branches = branches_of(case, rule_id)
-    return _draw(rounds, (b for b in branches if b.kept == rounds.gamma and b.rows))
+    return _draw(rounds, (b for b in branches if b.leading == rounds.gamma and b.rows))
 
 
 def _draw(rounds: Rounds, branches: Iterable[Branch]) -> Law | None:

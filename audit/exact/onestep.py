@@ -101,9 +101,9 @@ def one_step(rule_id: str, p: Row, q: Row) -> OneStep:
     weight and F(x) its sum; where the rejected token is left out of f, so is x = y in the sum.
     """
     chain = causal_chain(rule_id)
-    # One row for all drafted tokens at once; a prefix-causal rule never reads the later row.
-    step = Step(of_row(p), of_row(q), np.arange(len(p)), later=of_row(p))
-    accept, weights = chain.accept(step), chain.fallback(step)
+    # One row for all drafted tokens at once; a prefix-causal rule reads no other position.
+    step = Step.alone(of_row(p), of_row(q), np.arange(len(p)))
+    accept, weights = chain.passes(step), chain.weights(step)
     sums = weights.total()
     if chain.without_rejected:
         sums = sums - weights.at(step.token)

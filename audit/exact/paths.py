@@ -24,13 +24,22 @@ CELL_LIMIT = 2**20  # cells of one exact array; about 50 bytes each while Python
 class Step:
     """One position of a round: rows p and q [rows, vocab] and the drafted token [rows].
 
-    `later` is the target row one position further, after the drafted token.
+    first_ and later_ name the rows of the first position and of the one after this; the last
+    draft row has no later one and stands for it.
     """
 
     p: Ratios
     q: Ratios
     token: Tokens
-    later: Ratios
+    first_p: Ratios
+    first_q: Ratios
+    later_p: Ratios
+    later_q: Ratios
+
+    @classmethod
+    def alone(cls, p: Ratios, q: Ratios, token: Tokens) -> Step:
+        """Returns the step whose rows are those of all positions."""
+        return cls(p, q, token, first_p=p, first_q=q, later_p=p, later_q=q)
 
     @property
     def px(self) -> Ratios:
@@ -69,8 +78,9 @@ class Rounds:
     @property
     def steps(self) -> list[Step]:
         """The positions of the drafted tokens, first to last."""
+        p, q, last = self.target, self.draft, self.gamma - 1
         return [
-            Step(p=self.target[i], q=self.draft[i], token=token, later=self.target[i + 1])
+            Step(p[i], q[i], token, p[0], q[0], later_p=p[i + 1], later_q=q[min(i + 1, last)])
             for i, token in enumerate(self.tokens.T)
         ]
 
@@ -104,10 +114,15 @@ def rounds_of(case: Case) -> Rounds:
     tokens = codes[:, None] // size ** np.arange(gamma - 1, -1, -1) % size
     target = [_along_paths(rows, size**gamma) for rows in levels(case, case.target, gamma)]
     draft = [_along_paths(rows, size**gamma) for rows in levels(case, case.draft, gamma - 1)]
-    weight = whole(np.ones(size**gamma))
-    for i, rows in enumerate(draft):
-        weight = (weight * rows.at(tokens[:, i])).reduced()
-    return Rounds(tokens, target, draft, weight)
+    return Rounds(tokens, target, draft, weight_of(tokens, draft))
+
+
+def weight_of(tokens: Tokens, rows: Sequence[Ratios]) -> Ratios:
+    """Returns the probability [paths] that each path is drafted from its rows."""
+    weight = whole(np.ones(len(tokens)))
+    for i, row in enumerate(rows):
+        weight = (weight * row.at(tokens[:, i])).reduced()
+    return weight
 
 
 def levels(case: Case, rows: Rows, longest: int) -> list[Ratios]:

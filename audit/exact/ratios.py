@@ -144,6 +144,12 @@ def whole(values: npt.ArrayLike) -> Ratios:
     return Ratios(numerators, np.ones((1,) * numerators.ndim, dtype=np.int64))
 
 
+def constant(value: Fraction) -> Ratios:
+    """Returns one fraction, [1], to compute with rows and columns of any length."""
+    pair = np.array([[value.numerator], [value.denominator]], dtype=object)
+    return Ratios(*map(integers.narrowed, pair))
+
+
 def one_hot(tokens: Tokens, vocab_size: int) -> Ratios:
     """Returns the rows [..., vocab] that hold 1 at each token [...]."""
     return whole(tokens[..., None] == np.arange(vocab_size))
@@ -154,6 +160,13 @@ def clipped_ratio(a: Ratios, b: Ratios) -> Ratios:
     mine, theirs, _ = _aligned(a, b)
     smaller = np.where(theirs == 0, np.minimum(mine, 1), np.minimum(mine, theirs))
     return Ratios(smaller, np.where(theirs == 0, 1, theirs)).reduced()
+
+
+def quotient(a: Ratios, b: Ratios) -> Ratios:
+    """Returns a / b in lowest terms, with x / 0 = 0."""
+    mine, theirs, _ = _aligned(a, b)
+    nothing = theirs == 0
+    return Ratios(np.where(nothing, 0, mine), np.where(nothing, 1, theirs)).reduced()
 
 
 def minimum(a: Ratios, b: Ratios) -> Ratios:

@@ -6,11 +6,10 @@ Sun et al. (2025) for `block`.
 
 from __future__ import annotations
 
-import numpy as np
-
 from audit.exact.chain import Branch, Chain, RowSequence
 from audit.exact.paths import Rounds, Step
-from audit.exact.ratios import Ratios, Tokens, clipped_ratio, one_hot, whole
+from audit.exact.ratios import Ratios, clipped_ratio, whole
+from audit.exact.rowwise import argmax, most_probable
 
 
 def target_prob(step: Step) -> Ratios:
@@ -23,19 +22,9 @@ def target(step: Step) -> Ratios:
     return step.p
 
 
-def argmax(row: Ratios) -> Tokens:
-    """Returns the most probable token [...] of each row [..., vocab]; ties go to the lowest id."""
-    return np.asarray(np.argmax(row.numerators, axis=-1))
-
-
 def is_argmax(step: Step) -> Ratios:
     """Returns 1 where the drafted token is the target's most probable one, else 0."""
     return whole(step.token == argmax(step.p))
-
-
-def most_probable(row: Ratios) -> Ratios:
-    """Returns the row that holds 1 at the most probable token."""
-    return one_hot(argmax(row), row.numerators.shape[-1])
 
 
 def argmax_target(step: Step) -> Ratios:

@@ -37,7 +37,8 @@ def completed_table(case: Case, rule_id: str) -> Table:
 def joint_table(case: Case, rule_id: str) -> list[Table]:
     """Returns P(draft block, emitted block) by emitted length 1..gamma + 1.
 
-    Each is float64 [V ** gamma, V ** length]; undefined outcomes are left out.
+    Each is float64 [V ** gamma, V ** length]; undefined and empty outcomes are left out. The
+    draft block is the rule's own where it does not draft from the recorded rows.
 
     Raises:
         UsageError: V ** (2 gamma + 1) is beyond CELL_LIMIT.
@@ -46,7 +47,7 @@ def joint_table(case: Case, rule_id: str) -> list[Table]:
     paths, size = len(rounds.tokens), rounds.vocab_size
     refuse_beyond_limit(paths * size ** (rounds.gamma + 1), of="the joint law of draft and output")
     tables: list[Ratios | None] = [None] * (rounds.gamma + 1)
-    for branch in branches:
+    for branch in (branch for branch in branches if branch.length):
         found, so_far = _placed(rounds, branch), tables[branch.length - 1]
         tables[branch.length - 1] = found if so_far is None else so_far + found
     return [

@@ -168,10 +168,11 @@ def is_frozen(bench: Bench, *, rows: int = 64) -> bool:
     """Returns whether the sampler repeats itself although its generator differs.
 
     One row is handed over `rows` times, twice, with different generators: a sampler whose rows
-    differ within a call but not between the two calls restarts its own random numbers.
+    differ within a call but not between the two calls restarts its own random numbers. Where
+    calls hold a single row nothing is told.
     """
     deck = bench.deck
-    zeros = torch.zeros(rows, dtype=torch.int64, device=deck.device)
+    zeros = torch.zeros(min(rows, bench.batch_size), dtype=torch.int64, device=deck.device)
     same = Rows(zeros, zeros)
     drafts = draft(deck, same, Keys.of(deck, seed=bench.seed, purpose="probe"))
     batch = step_batch(deck, same, drafts, copies=None)

@@ -18,6 +18,7 @@ import torch
 
 from audit.case import Case
 from audit.counts import Counts, Table
+from audit.errors import UsageError
 from audit.exact.catalogue import RULES
 from audit.exact.tables import completed_table, joint_table, target_table
 from audit.harness.null import Null, handed_over, rounding_distance
@@ -74,7 +75,7 @@ class JointNull:
         """Returns the null of a rule on a case, with the gate's start capital."""
         law = _joint(case, rule)
         support = np.flatnonzero(law > 0)
-        alternatives = {name: _joint(case, name)[support] for name in biased_faults()}
+        alternatives = {name: _joint(case, name)[support] for name in gate_faults()}
         inside = law[support] / law[support].sum()
         weights = {HEADLINE_FAULT: _HEADLINE_WEIGHT}
         gate = Gate.create(inside, alternatives, tolerance=tolerance, weights=weights)
@@ -116,14 +117,16 @@ class CaseSetup:
 
     @cached_property
     def fault_distances(self) -> Mapping[str, float]:
-        """TV between the completed laws of each catalogued fault and of the target, as seen."""
-        return {
-            name: max(
-                _distance(completed_table(view.case, name), target_table(view.case))
-                for view in self.views
-            )
-            for name in biased_faults()
-        }
+        """TV between the completed laws of each catalogued fault and of the target, as seen.
+
+        They are those of the case before rounding, whose ties and thresholds rounding would
+        move. A large case is seen through bins, and a fault that ranks or cuts single tokens
+        means something else there: it counts as unseen, 0, and only the gate's are compared.
+        """
+        seen = dict.fromkeys(biased_faults(), 0.0)
+        if not self.case.large:
+            return {name: _seen(self.case, name) for name in seen}
+        return seen | {name: max(_seen(v.case, name) for v in self.views) for name in gate_faults()}
 
     def joint(self, rule: str) -> JointNull:
         """Returns the conformity null of a rule; only where drafts are observed."""
@@ -133,6 +136,11 @@ class CaseSetup:
 def biased_faults() -> tuple[str, ...]:
     """Returns the ids of the catalogued faults that change the law."""
     return tuple(name for name, rule in RULES.items() if not rule.lossless)
+
+
+def gate_faults() -> tuple[str, ...]:
+    """Returns the ids of the faults that an audit bets on."""
+    return tuple(name for name, rule in RULES.items() if rule.gate)
 
 
 def set_up(
@@ -158,22 +166,32 @@ def numerical_tolerance(null: Null, dtype: torch.dtype) -> float:
 
 
 def _law(case: Case, claims: str) -> Array:
-    return completed_table(case, claims) if claims else target_table(case)
+    """Returns the law to judge by. Raises UsageError where the claimed one is not defined."""
+    if not claims:
+        return target_table(case)
+    law = completed_table(case, claims)
+    if law.sum() < 1 - 1e-9:
+        raise UsageError(
+            f"the sampler claims the law of {claims}, which is undefined with probability "
+            f"{1 - law.sum():.3g} on case {case.id}; leave this case out."
+        )
+    return law
 
 
 def _joint(case: Case, rule: str) -> Array:
     return np.concatenate([table.ravel() for table in joint_table(case, rule)])
 
 
-def _distance(a: Array, b: Array) -> float:
-    return float(np.abs(a - b).sum() / 2)
+def _seen(case: Case, fault: str) -> float:
+    distance = np.abs(completed_table(case, fault) - target_table(case)).sum() / 2
+    return float(distance)
 
 
 def _gate(view: View, law: Array, tolerance: float) -> Gate:
     draft_law = completed_table(view.case, "always-accept")
     return Gate.create(
         law,
-        {name: completed_table(view.case, name) for name in biased_faults()},
+        {name: completed_table(view.case, name) for name in gate_faults()},
         groups=(ratio_bins(law, draft_law), rank_bins(law)),
         tolerance=tolerance,
         weights={HEADLINE_FAULT: _HEADLINE_WEIGHT},

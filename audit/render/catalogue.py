@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from audit.exact.catalogue import Rule
+from audit.exact.rule import Rule
 from audit.render.text import plain_table, rendered
 
 
@@ -28,9 +28,9 @@ def rule_page(rule: Rule, *, color: bool, width: int) -> str:
 
 
 def faults_table(rules: Iterable[Rule]) -> str:
-    """Returns the faults as a Markdown table."""
+    """Returns the faults that an audit bets on as a Markdown table."""
     lines = ["| fault | what it does | law of an emitted token |", "|---|---|---|"]
-    faults = (rule for rule in rules if rule.family != "lossless")
+    faults = (rule for rule in rules if rule.gate)
     lines += [f"| `{r.id}` | {_cell(r.meaning)} | {_cell(r.formula)} |" for r in faults]
     return "\n".join(lines) + "\n"
 
@@ -53,6 +53,7 @@ def _entries(rule: Rule) -> list[tuple[str, str]]:
         ("does", rule.meaning),
         ("law", rule.formula),
         ("comes about", rule.happens),
+        ("constant", _constant(rule)),
         ("reference", rule.reference),
         ("reports", ", ".join(rule.reports)),
         ("try it", f"draftproof run {name}:{rule.id}"),
@@ -62,6 +63,10 @@ def _entries(rule: Rule) -> list[tuple[str, str]]:
 
 def _family(rule: Rule) -> str:
     return f"{rule.family}, lossless" if rule.lossless and rule.family == "fault" else rule.family
+
+
+def _constant(rule: Rule) -> str:
+    return f"{rule.parameter.name} {rule.parameter.value}" if rule.parameter else ""
 
 
 def _cell(text: str) -> str:

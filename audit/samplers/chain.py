@@ -11,6 +11,7 @@ References: Leviathan, Kalman and Matias (2023), Algorithm 1; Chen et al. (2023)
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -80,9 +81,25 @@ def emit(drafted: Tensor, n: Tensor, token: Tensor) -> Tensor:
     return torch.where(token >= 0, tokens, -1)
 
 
-def ratio(p: Tensor, q: Tensor) -> Tensor:
-    """Returns p / q; 0 / 0 is NaN, which no coin is below: rejected."""
-    return p / q
+def draws(rows: Tensor, coins: Tensor) -> Tensor:
+    """Returns one token a position, int64 [batch, positions], from [batch, positions, vocab]."""
+    each = [draw(rows[:, i].double(), coins[:, i]) for i in range(coins.shape[1])]
+    return torch.stack(each, 1)
+
+
+def ratio(batch: StepBatch) -> Tensor:
+    """Returns p / q of every drafted token; 0 / 0 is NaN, which no coin is below: rejected."""
+    return torch.div(*probabilities(batch))
+
+
+def accepted_in_turn(coins: Tensor, accept: Tensor, batch: StepBatch) -> Tensor:
+    """Returns how many leading tokens pass, [batch], each with its own coin."""
+    return leading(coins < accept, batch)
+
+
+def next_rows(batch: StepBatch, n: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the target and the draft row after n accepted tokens, [batch, vocab] each."""
+    return row(batch.target_probs, n), row(batch.draft_probs, open_position(batch, n))
 
 
 def residual(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
@@ -95,41 +112,53 @@ def target_row(p: Tensor, q: Tensor) -> Tensor:
     return p
 
 
-def own_coins(coins: Tensor) -> Tensor:
-    """Returns the coins of the acceptance tests, [batch, gamma]: each has its own."""
-    return coins
+def draw_with_last(weights: Tensor, coins: Tensor, n: Tensor) -> Tensor:
+    """Returns a draw by the last coin, which no test has seen."""
+    return draw(weights, coins[:, -1])
 
 
-def own_row(n: Tensor, length: Tensor) -> Tensor:
-    """Returns the index of the target row that follows n accepted tokens."""
+def all_accepted(n: Tensor, rejected: Tensor) -> Tensor:
+    """Returns n: the accepted tokens are those that are kept."""
     return n
 
 
 def chain(
     batch: StepBatch,
     generator: torch.Generator,
-    *,
-    coins_of: Callable[[Tensor], Tensor] = own_coins,
-    accept: Callable[[Tensor, Tensor], Tensor] = ratio,
-    fallback: Callable[[Tensor, Tensor, Tensor], Tensor] = residual,
-    bonus: Callable[[Tensor, Tensor], Tensor] = target_row,
-    index: Callable[[Tensor, Tensor], Tensor] = own_row,
-    select: Callable[[Tensor, Tensor], Tensor] = draw,
+    **steps: Callable[..., Any],
 ) -> Tensor:
     """Returns the tokens of token-by-token verification, int64 [batch, gamma + 1].
 
-    As it stands: accept while coin < p / q, then draw from the residual of the first rejected
-    row, or the bonus token from the last target row. Every other chain rule, right or wrong,
-    replaces one step: the coins of the tests, the acceptance probability, the weights after a
-    rejection, the weights of the bonus token, the index of the target row, or the draw itself.
+    `steps` are those of `verified`, which tells what they do.
     """
     coins = toss(batch, batch.draft_token_ids.shape[1] + 1, generator)
-    n = leading(coins_of(coins[:, :-1]) < accept(*probabilities(batch)), batch)
+    return verified(batch, coins, **steps)
+
+
+def verified(
+    batch: StepBatch,
+    coins: Tensor,
+    *,
+    accept: Callable[[StepBatch], Tensor] = ratio,
+    count: Callable[[Tensor, Tensor, StepBatch], Tensor] = accepted_in_turn,
+    rows: Callable[[StepBatch, Tensor], tuple[Tensor, Tensor]] = next_rows,
+    fallback: Callable[[Tensor, Tensor, Tensor], Tensor] = residual,
+    bonus: Callable[[Tensor, Tensor], Tensor] = target_row,
+    select: Callable[[Tensor, Tensor, Tensor], Tensor] = draw_with_last,
+    kept: Callable[[Tensor, Tensor], Tensor] = all_accepted,
+) -> Tensor:
+    """Returns the tokens of token-by-token verification with these coins [batch, gamma + 1].
+
+    As it stands: accept while coin < p / q, then draw from the residual of the first rejected
+    row, or the bonus token from the last target row. Every other chain rule, right or wrong,
+    replaces one step: the acceptance probability, the number accepted, the rows of the last draw,
+    its weights after a rejection or for the bonus token, the draw itself, the number of drafted
+    tokens that stay in front of it.
+    """
+    n = count(coins[:, :-1], accept(batch), batch)
     rejected = n < batch.num_draft_tokens
-    position = open_position(batch, n)
-    p = row(batch.target_probs, index(n, batch.num_draft_tokens))
-    q = row(batch.draft_probs, position)
-    drafted = batch.draft_token_ids.clamp(min=0).gather(1, position.unsqueeze(1))
+    p, q = rows(batch, n)
+    drafted = batch.draft_token_ids.clamp(min=0).gather(1, open_position(batch, n).unsqueeze(1))
     recovered = fallback(p, q, drafted)
     weights = torch.where(rejected.unsqueeze(1), recovered, bonus(p, q))
-    return emit(batch.draft_token_ids, n, select(weights, coins[:, -1]))
+    return emit(batch.draft_token_ids, kept(n, rejected), select(weights, coins, n))

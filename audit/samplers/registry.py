@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 
 from audit.errors import UsageError
-from audit.samplers import chain, faults, rules, transformers_adapter
+from audit.samplers import chain, faults, rowwise, rules, transformers_adapter
 from audit.samplers.client import WorkerSampler, refusal
 from audit.samplers.facts import facts_from, nearest
 from audit.samplers.identity import code_of_files, code_of_module
@@ -26,7 +26,10 @@ from audit.samplers.interface import Facts, LoadedSampler, Sampler
 from audit.samplers.worker.loading import RefusedError, load
 
 HERE, APART = "the auditing process", "a worker process"
-_OWN_FILES = tuple(Path(str(module.__file__)) for module in (chain, faults, rules))
+_OWN_FILES = (
+    *(Path(str(module.__file__)) for module in (chain, rowwise, rules)),
+    *sorted(Path(str(faults.__file__)).parent.glob("*.py")),
+)
 
 
 class SamplerRow(NamedTuple):

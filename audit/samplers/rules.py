@@ -19,6 +19,7 @@ from torch import Tensor
 from audit.samplers.chain import (
     chain,
     draw,
+    draws,
     emit,
     leading,
     open_position,
@@ -26,7 +27,9 @@ from audit.samplers.chain import (
     row,
     toss,
 )
-from audit.samplers.faults import FAULTS, without_rejected
+from audit.samplers.faults import FAULTS
+from audit.samplers.faults.acceptance import target_prob
+from audit.samplers.faults.fallback import without_rejected
 from audit.samplers.interface import Sampler, StepBatch
 
 
@@ -46,8 +49,7 @@ def sampler_match(batch: StepBatch, generator: torch.Generator) -> Tensor:
     """Returns draws from the target rows while the draft agrees with them."""
     positions = batch.target_probs.shape[1]
     coins = toss(batch, positions, generator)
-    own = [draw(batch.target_probs[:, i].double(), coins[:, i]) for i in range(positions)]
-    return match(batch, torch.stack(own, 1))
+    return match(batch, draws(batch.target_probs, coins))
 
 
 def block(batch: StepBatch, generator: torch.Generator) -> Tensor:
@@ -96,7 +98,7 @@ RULES: Mapping[str, Sampler] = {
     "ratio": chain,
     "greedy": greedy,
     "sampler-match": sampler_match,
-    "point-mass": partial(chain, accept=lambda p, q: p, fallback=without_rejected),
+    "point-mass": partial(chain, accept=target_prob, fallback=without_rejected),
     "block": block,
 }
 

@@ -1,0 +1,155 @@
+"""Rows of unlike processing: drafting, test, residual and bonus do not read the same laws."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from audit.exact.chain import Chain
+from audit.exact.rowwise import (
+    bonus_as,
+    both_as,
+    draft_as,
+    in_eighths,
+    most_probable,
+    squared,
+    target_as,
+    top_two,
+    without_last_id,
+)
+from audit.exact.rule import Parameter, Rule
+
+_TEMPERATURE = Fraction(1, 2)
+_TOP_K = Fraction(2)
+
+
+ENTRIES = (
+    Rule(
+        id="argmax-draft",
+        family="fault",
+        meaning="drafts the draft model's most probable token, but tests it with p/q",
+        formula="min(1, p/q) at argmax q, + (1 - S) r",
+        happens="the drafter is greedy and hands over the soft rows it did not sample",
+        law=Chain(drafts=lambda rounds: [most_probable(row) for row in rounds.draft], causal=False),
+        reports=(
+            "jaymody/speculative-sampling #3",
+            "apple/ml-recurrent-drafter #6",
+            "transformers #32867",
+            "antirez/ds4 #482",
+        ),
+        code="S01",
+    ),
+    Rule(
+        id="draft-temperature-mismatch",
+        family="fault",
+        meaning="drafts from q, but tests and recovers with q at half its temperature",
+        formula="q min(1, p/q2) + (1 - S) max(p - q2, 0), normalised, with q2 = q^2 / sum q^2",
+        happens="the draft row is processed again, or in another precision, before verification",
+        law=Chain(tested=draft_as(squared), drawn=draft_as(squared)),
+        reports=("DeepSpec #31",),
+        code="S02",
+        parameter=Parameter("draft temperature", _TEMPERATURE),
+    ),
+    Rule(
+        id="draft-top-2-not-recorded",
+        family="fault",
+        meaning="drafts from the two most probable tokens of q, but hands over the whole row",
+        formula="qt min(1, p/q) + (1 - S) r with qt the top 2 of q",
+        happens="the drafter applies its top-k after it has stored its row",
+        law=Chain(drafts=lambda rounds: [top_two(row) for row in rounds.draft], causal=False),
+        reports=("transformers #47932", "transformers #47961"),
+        code="S03",
+        parameter=Parameter("draft top-k, not recorded", _TOP_K),
+    ),
+    Rule(
+        id="draft-top-2-only-recorded",
+        family="fault",
+        meaning="drafts from q, but tests and recovers with its two most probable tokens",
+        formula="q min(1, p/qt) + (1 - S) max(p - qt, 0), normalised, with qt the top 2 of q",
+        happens="the verifier applies a top-k to the draft row that the drafter did not",
+        law=Chain(tested=draft_as(top_two), drawn=draft_as(top_two)),
+        code="S04",
+        parameter=Parameter("draft top-k, only recorded", _TOP_K),
+    ),
+    Rule(
+        id="target-top-2-in-test",
+        family="fault",
+        meaning="applies a top-2 to the target row in the test alone",
+        formula="q min(1, pt/q) + (1 - S) r with pt the top 2 of p",
+        happens="processors run before the test and the residual reads the raw row",
+        law=Chain(tested=target_as(top_two)),
+        code="S05",
+        parameter=Parameter("target top-k, in the test", _TOP_K),
+    ),
+    Rule(
+        id="target-top-2-in-residual",
+        family="fault",
+        meaning="applies a top-2 to the target row in the residual alone",
+        formula="m + R max(pt - q, 0), normalised, with pt the top 2 of p",
+        happens="the sampler behind the fallback brings its own processors",
+        law=Chain(drawn=target_as(top_two)),
+        code="S06",
+        parameter=Parameter("target top-k, in the residual", _TOP_K),
+    ),
+    Rule(
+        id="target-temperature-in-test",
+        family="fault",
+        meaning="halves the target's temperature in the test alone",
+        formula="q min(1, p2/q) + (1 - S) r with p2 = p^2 / sum p^2",
+        happens="temperature is applied before the test and the residual reads the raw row",
+        law=Chain(tested=target_as(squared)),
+        reports=("vllm #10198",),
+        code="S07",
+        parameter=Parameter("target temperature, in the test", _TEMPERATURE),
+    ),
+    Rule(
+        id="target-temperature-in-residual",
+        family="fault",
+        meaning="halves the target's temperature in the residual alone",
+        formula="m + R max(p2 - q, 0), normalised, with p2 = p^2 / sum p^2",
+        happens="the sampler behind the fallback applies temperature once more",
+        law=Chain(drawn=target_as(squared)),
+        code="S08",
+        parameter=Parameter("target temperature, in the residual", _TEMPERATURE),
+    ),
+    Rule(
+        id="target-temperature-wrong",
+        family="fault",
+        meaning="verifies everything against the target at half its temperature",
+        formula="p2 = p^2 / sum p^2",
+        happens="temperature is applied twice, or probabilities are taken for logits",
+        law=Chain(tested=target_as(squared), drawn=target_as(squared), bonus=bonus_as(squared)),
+        reports=("vllm-ascend #6685",),
+        code="S09",
+        parameter=Parameter("target temperature", _TEMPERATURE),
+    ),
+    Rule(
+        id="bonus-temperature-wrong",
+        family="fault",
+        meaning="draws the bonus token from the target row at half its temperature",
+        formula="m + R r = p, but p^2 / sum p^2 for the bonus",
+        happens="the bonus token comes from another sampler, which processes rows differently",
+        law=Chain(bonus=bonus_as(squared)),
+        code="S10",
+        parameter=Parameter("bonus temperature", _TEMPERATURE),
+    ),
+    Rule(
+        id="target-cut-to-draft-vocabulary",
+        family="fault",
+        meaning="cuts the last id off the target row, for the bonus token excepted",
+        formula="p without the last id, normalised, but p for the bonus",
+        happens="the draft's vocabulary is shorter and the target row is cut to its width",
+        law=Chain(tested=target_as(without_last_id), drawn=target_as(without_last_id)),
+        code="S11",
+        parameter=Parameter("ids cut off", Fraction(1)),
+    ),
+    Rule(
+        id="rounded-rows",
+        family="fault",
+        meaning="rounds p and q to eighths before the test and the residual",
+        formula="q min(1, ph/qh) + (1 - S) max(ph - qh, 0), normalised",
+        happens="rows of low precision",
+        law=Chain(tested=both_as(in_eighths), drawn=both_as(in_eighths)),
+        code="S12",
+        parameter=Parameter("rounding step", Fraction(1, 8)),
+    ),
+)

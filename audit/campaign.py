@@ -123,7 +123,7 @@ class Campaign:
         bench = self._bench(monitors)
         hashes = "".join(case.hash for case in bench.deck.cases)
         digest = hashlib.sha256(hashes.encode()).hexdigest()[:16]
-        name = f"{self.phase}-{chunk.look:02d}-{chunk.part}-{digest}"
+        name = f"{self.phase}-{chunk.look:02d}-{chunk.part}-{chunk.first}-{chunk.trials}-{digest}"
         collected = self.store.load(name)
         if collected is None:
             collected = bench.collect(chunk)
@@ -150,7 +150,8 @@ class Campaign:
     def _frozen(self) -> bool:
         monitor = self._by_power()[0]
         try:
-            return is_frozen(self._bench([monitor]))
+            level = monitor.budget.level(Budget.INDEPENDENCE)
+            return is_frozen(self._bench([monitor]), level=level)
         except SamplerError as error:
             self.errors[monitor.setup.case.id] = error
             return False

@@ -41,7 +41,7 @@ def record_of(
     ran = beside is not None and not main.interrupted
     control_audit = audit_of(beside) if beside is not None and ran else None
     interrupted = main.interrupted or (beside is not None and beside.interrupted)
-    code = _exit_code(audit, control_audit, accepted=settings.accept_within is not None)
+    code = _exit_code(audit, control_audit, accepted=_accepted(audit, settings.accept_within))
     return Record(
         **dict(audit),
         draftproof=__version__,
@@ -54,6 +54,13 @@ def record_of(
         exit_code=INTERRUPTED if interrupted else code,
         seeds_tried=(settings.seed,),
     )
+
+
+def _accepted(audit: Audit, within: float | None) -> bool:
+    """Whether every bias that was found is certified to be one that was accepted beforehand."""
+    found = [case.evidence for case in audit.cases if case.verdict.outcome is Outcome.WITHIN]
+    sizes = [1.0 if e is None or e.certified is None else e.certified for e in found]
+    return within is not None and all(size <= within for size in sizes)
 
 
 def _seconds_since(started: str) -> float:
@@ -88,9 +95,13 @@ def audit_of(campaign: Campaign, *, predict: Sequence[str] = (), repeat: str = "
     verdicts = {result.id: result.verdict for result in results}
     budget = campaign.monitors[0].budget
     seen = max(m.setup.fault_distances[HEADLINE_FAULT] for m in campaign.monitors)
-    claims = any(m.setup.claims for m in campaign.monitors)
+    declared = _declared_law(campaign)
     verdict = run_verdict(
-        verdicts, budget, together=campaign.together, testable=claims or seen > budget.epsilon
+        verdicts,
+        budget,
+        together=campaign.together,
+        testable=bool(declared) or seen > budget.epsilon,
+        declared=declared,
     )
     if (mixed := campaign.errors.get("")) is not None:
         details = (mixed.detail,) if mixed.detail else ()
@@ -99,6 +110,15 @@ def audit_of(campaign: Campaign, *, predict: Sequence[str] = (), repeat: str = "
     facts = asdict(sampler.facts)
     named = AuditedSampler(name=sampler.name, facts=facts, identity=dict(sampler.identity))
     return Audit(sampler=named, verdict=verdict, cases=results)
+
+
+def _declared_law(campaign: Campaign) -> str:
+    """Returns what a sampler lossy by declaration declares, and how far that is from the target."""
+    claims = campaign.monitors[0].setup.claims
+    if not claims:
+        return ""
+    far = max(m.setup.fault_distances.get(claims, 0.0) for m in campaign.monitors)
+    return f"as declared ({claims}); TV of that law to the target up to {far:.3g}"
 
 
 def _case_result(

@@ -56,7 +56,7 @@ def run_audit(
     cases: Sequence[str | Case] = (),
     control: str | None = None,
     settings: Settings = DEFAULTS,
-    run_dir: Path | None = None,
+    run_dir: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
     command: str = "",
 ) -> AuditRun:
@@ -72,7 +72,8 @@ def run_audit(
     """
     check(settings)
     started, start = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-    job = _Job(settings, _selected(cases), control, run_dir, progress, start)
+    folder = None if run_dir is None else Path(run_dir)
+    job = _Job(settings, _selected(cases), control, folder, progress, start)
     with _one_thread():
         main, beside = job.run(sampler)
         record = record_of(main, beside, settings=settings, command=command, started=started)
@@ -94,6 +95,7 @@ class _Job:
         """Returns the finished campaigns of the sampler and of the control."""
         subject = self._load(sampler)
         try:
+            self._refuse_unknown_code(subject)
             setups = self._setups(subject.facts.claims)
             beside = None if self.control is None else self._control_campaign(setups)
             main = self._campaign(
@@ -108,6 +110,15 @@ class _Job:
         if beside is not None and not main.interrupted:
             beside.run()
         return main, beside
+
+    def _refuse_unknown_code(self, subject: LoadedSampler) -> None:
+        """Raises UsageError where a run directory could not tell that the code has changed."""
+        if self.run_dir is not None and subject.identity.get("hashed", "").startswith("nothing"):
+            raise UsageError(
+                f"run directory {self.run_dir}: the code of {subject.name} cannot be identified, "
+                "so that a changed sampler would go unnoticed; give it as module:object or "
+                "path.py:object, or leave the run directory out."
+            )
 
     def _load(self, sampler: str | Sampler) -> LoadedSampler:
         if not isinstance(sampler, str):
@@ -145,7 +156,7 @@ class _Job:
         """Returns the same audit of the control, on the cases that can see it."""
         fault, epsilon = rule(str(self.control)).id, self.budget.epsilon
         seen = {setup: setup.fault_distances.get(fault, 0.0) for setup in setups}
-        seeing = [setup for setup, distance in seen.items() if distance > epsilon]
+        seeing = [s for s, distance in seen.items() if distance > epsilon and s.defines(fault)]
         if not seeing:
             raise UsageError(
                 f"control {fault}: the selected cases see it with a TV of at most "
@@ -166,7 +177,16 @@ class _Job:
         s = self.settings
         return Campaign(
             sampler=subject,
-            monitors=[self._monitor(setup, rules) for setup in setups],
+            monitors=[
+                Monitor(
+                    setup,
+                    self.budget,
+                    declared=tuple(dict.fromkeys(rules)),
+                    fixed=s.fixed,
+                    limited=s.limit is not None,
+                )
+                for setup in setups
+            ],
             looks=s.looks,
             seed=s.seed,
             dtype=s.torch_dtype,
@@ -176,16 +196,6 @@ class _Job:
             phase=phase,
             deadline=None if s.time_limit is None else self.start + s.time_limit,
             progress=self.progress,
-        )
-
-    def _monitor(self, setup: CaseSetup, rules: Sequence[str]) -> Monitor:
-        observable = setup.views[0].drafts
-        return Monitor(
-            setup,
-            self.budget,
-            declared=[setup.joint(rule) for rule in dict.fromkeys(rules)] if observable else [],
-            fixed=self.settings.fixed,
-            limited=self.settings.limit is not None,
         )
 
     def _locked(self, subject: LoadedSampler) -> dict[str, object]:
@@ -198,7 +208,9 @@ class _Job:
             "alpha": s.alpha,
             "delta": s.delta,
             "declares": list(s.declares),
-            "fixed": s.samples,
+            "samples": s.samples,
+            "limit": s.limit,
+            "accept_within": s.accept_within,
             "seed": s.seed,
             "dtype": s.dtype,
             "device": s.torch_device.type,
@@ -210,15 +222,23 @@ def _selected(cases: Sequence[str | Case]) -> list[Case]:
     """Returns the cases, in the order given; words are looked up."""
     words = [case for case in cases if isinstance(case, str)]
     ready = [case for case in cases if isinstance(case, Case)]
-    return [*ready, *(select_cases(words) if words or not ready else [])]
+    chosen = [*ready, *(select_cases(words) if words or not ready else [])]
+    twice = [case.id for case in chosen if sum(other.id == case.id for other in chosen) > 1]
+    if twice:
+        raise UsageError(f"two of the selected cases have the id {twice[0]!r}; rename one of them.")
+    return chosen
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Runs torch with one thread: more of them slow these small tensors down."""
+    """Runs torch with one thread, since more of them slow these small tensors down.
+
+    Inference mode is left: it hides writes into a sampler's inputs.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with torch.inference_mode(mode=False):
+            yield
     finally:
         torch.set_num_threads(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
@@ -122,10 +123,18 @@ def check(settings: Settings) -> None:
         value = getattr(settings, name)
         if value is not None and not 0 < value < 1:
             raise UsageError(f"{name} = {value!r} is not between 0 and 1, both excluded.")
-    for name in ("samples", "limit", "batch_size", "time_limit", "timeout"):
+    for name in ("time_limit", "timeout"):
         value = getattr(settings, name)
-        if value is not None and not value > 0:
-            raise UsageError(f"{name} = {value!r} is not positive.")
+        if value is not None and not 0 < value < math.inf:
+            raise UsageError(f"{name} = {value!r} is not a positive number of seconds.")
+    for name in ("samples", "limit", "batch_size"):
+        value = getattr(settings, name)
+        if value is not None and not (type(value) is int and value > 0):
+            raise UsageError(f"{name} = {value!r} is not a positive whole number.")
+    if type(settings.seed) is not int:
+        raise UsageError(f"seed = {settings.seed!r} is not a whole number.")
+    if type(settings.declares) is not tuple:
+        raise UsageError(f"declares = {settings.declares!r} is not a tuple of rule ids.")
     if settings.device.startswith("cuda") and not torch.cuda.is_available():
         raise UsageError(
             f"device = {settings.device!r}: torch finds no GPU here; take cpu or auto."

@@ -107,6 +107,7 @@ class Finding:
     failures: sentences, each proven within alpha. impossible: one of them is an impossible event
     or a broken declared rule, which no certificate softens. dependent: the sentence that says
     what is dependent, "" where nothing is. certified: the smallest U of any look so far.
+    unobserved: declared rules that cannot be seen on this case.
     """
 
     failures: tuple[str, ...]
@@ -118,13 +119,14 @@ class Finding:
     trials_needed: int | None
     limited: bool
     claims: str = ""
+    unobserved: tuple[str, ...] = ()
 
 
 def case_verdict(finding: Finding, budget: Budget) -> Verdict:
     """Returns the verdict on one case."""
     certified = finding.certified if finding.certified is not None else math.inf
     if finding.failures:
-        within = not finding.hard and certified <= (budget.accept_within or budget.epsilon)
+        within = not finding.hard and certified <= max(budget.accept_within or 0, budget.epsilon)
         return _within(finding, certified) if within else _fail(finding)
     if finding.dependent:
         return Verdict(Outcome.DEPENDENT, finding.dependent)
@@ -150,6 +152,8 @@ def _pass(finding: Finding, certified: float) -> Verdict:
     what = "TV on the fixed bins" if partition else "TV"
     against = f"the declared law of {finding.claims}" if finding.claims else "the target"
     sentence = f"{what} to {against} <= {certified:.3g} certified; nothing failed"
+    if finding.unobserved:
+        sentence += f"; whether it follows {' or '.join(finding.unobserved)} cannot be seen here"
     return Verdict(Outcome.PASS, sentence, partition=partition)
 
 
@@ -165,12 +169,18 @@ def _inconclusive(finding: Finding, budget: Budget) -> Verdict:
 
 
 def run_verdict(
-    verdicts: Mapping[str, Verdict], budget: Budget, *, together: str = "", testable: bool = True
+    verdicts: Mapping[str, Verdict],
+    budget: Budget,
+    *,
+    together: str = "",
+    testable: bool = True,
+    declared: str = "",
 ) -> Verdict:
     """Returns the verdict on a run: its worst case.
 
     together: a failure that only all cases together prove. testable: whether some selected case
-    could have seen the full-target fallback above epsilon.
+    could have seen the full-target fallback above epsilon. declared: for a sampler lossy by
+    declaration, what it declares and how far that is from the target.
     """
     order = list(Outcome)
     rank = {case: order.index(verdict.outcome) for case, verdict in verdicts.items()}
@@ -180,7 +190,7 @@ def run_verdict(
     if not testable and order.index(worst) > order.index(Outcome.WITHIN):
         return Verdict(Outcome.NOT_TESTABLE, _blind_sentence(budget))
     if worst is Outcome.PASS:
-        return _run_pass(verdicts, budget)
+        return _run_pass(verdicts, budget, declared)
     return _run_worst(verdicts, worst)
 
 
@@ -197,15 +207,19 @@ def _blind_sentence(budget: Budget) -> str:
     )
 
 
-def _run_pass(verdicts: Mapping[str, Verdict], budget: Budget) -> Verdict:
+def _run_pass(verdicts: Mapping[str, Verdict], budget: Budget, declared: str) -> Verdict:
     partial = [case for case, verdict in verdicts.items() if verdict.partition]
+    only_bins = len(partial) == len(verdicts)
     sentence = (
-        f"TV <= {budget.epsilon:g} certified with confidence {1 - budget.delta:g} "
-        f"on {len(verdicts)} cases; nothing failed"
+        f"{'TV on fixed bins' if only_bins else 'TV'} {'to that law ' if declared else ''}"
+        f"<= {budget.epsilon:g} certified with confidence {1 - budget.delta:g} "
+        f"on {len(verdicts)} case{'s' if len(verdicts) > 1 else ''}; nothing failed"
     )
-    if partial:
+    if partial and not only_bins:
         sentence += f"; on {len(partial)} of them for fixed bins only ({', '.join(partial)})"
-    return Verdict(Outcome.PASS, sentence, partition=len(partial) == len(verdicts))
+    if declared:
+        sentence = f"{declared}; {sentence}"
+    return Verdict(Outcome.PASS, sentence, partition=only_bins)
 
 
 def exit_code(verdict: Verdict, *, accepted: bool = False) -> int:

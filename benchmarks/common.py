@@ -61,9 +61,7 @@ def campaign(
     torch.set_num_threads(1)
     made = Campaign(
         sampler=load_sampler(sampler),
-        monitors=[
-            monitor(s, budget, declared=[s.joint(rule) for rule in declares]) for s in prepared
-        ],
+        monitors=[monitor(s, budget, declared=declares) for s in prepared],
         looks=looks(cap),
         seed=seed,
         dtype=torch.float32,

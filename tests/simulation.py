@@ -48,10 +48,7 @@ def campaign_of(
     ]
     made = Campaign(
         sampler=load_sampler(sampler) if isinstance(sampler, str) else sampler,
-        monitors=[
-            Monitor(s, budget, declared=[s.joint(rule) for rule in declares], fixed=fixed)
-            for s in setups
-        ],
+        monitors=[Monitor(s, budget, declared=declares, fixed=fixed) for s in setups],
         looks=looks(cap),
         seed=seed,
         dtype=torch.float32,

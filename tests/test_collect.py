@@ -1,18 +1,23 @@
 """One chunk: what the sampler sees, and what is counted."""
 
+import dataclasses
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
 
+from audit.case import Rows
 from audit.errors import SamplerError
 from audit.harness.collect import Bench, _ChunkRun, is_frozen
 from audit.harness.deck import deck_of
 from audit.harness.null import handed_over
 from audit.harness.schedule import Chunk
 from audit.harness.views import View
+from audit.row import Row
 from audit.samplers.interface import Facts, LoadedSampler
 from audit.samplers.rules import SAMPLERS
-from tests.worlds import article, prefix_dependent
+from tests.worlds import article, case_of, prefix_dependent
 
 CPU = torch.device("cpu")
 
@@ -54,14 +59,41 @@ def test_chunks_of_a_case_have_different_randomness():
     assert not np.array_equal(first, second)
 
 
+LEVEL = 1e-7  # the false-alarm rate of every probe below
+
+
 def test_only_a_sampler_that_restarts_its_generator_is_frozen():
-    assert not is_frozen(bench(SAMPLERS["ratio"], article(2)))
-    assert not is_frozen(bench(SAMPLERS["greedy"], article(2)))  # deterministic is not frozen
+    assert not is_frozen(bench(SAMPLERS["ratio"], article(2)), level=LEVEL)
+    assert not is_frozen(bench(SAMPLERS["greedy"], article(2)), level=LEVEL)  # deterministic
 
     def frozen(batch, generator):
         return SAMPLERS["ratio"](batch, torch.Generator().manual_seed(4))
 
-    assert is_frozen(bench(frozen, article(2)))
+    assert is_frozen(bench(frozen, article(2)), level=LEVEL)
+
+
+@pytest.mark.parametrize("period", [2, 3, 8, 16])
+def test_a_generator_restarted_now_and_then_is_frozen(period):
+    calls = 0
+    own = torch.Generator()
+
+    def restarting(batch, generator):
+        nonlocal calls
+        if calls % period == 0:
+            own.manual_seed(4)
+        calls += 1
+        return SAMPLERS["ratio"](batch, own)
+
+    assert is_frozen(bench(restarting, article(2)), level=LEVEL)
+
+
+def test_nearly_constant_rows_do_not_count_as_repetition():
+    # p = q = (63/64, 1/64): calls often agree in every row by chance.
+    nearly = Rows({(): Row.of([Fraction(63, 64), Fraction(1, 64)])})
+    case = case_of(nearly, nearly, gamma=1)
+    for seed in range(50):
+        made = dataclasses.replace(bench(SAMPLERS["ratio"], case), seed=seed)
+        assert not is_frozen(made, level=LEVEL)
 
 
 def test_contiguous_rows_are_made_once_and_guarded_against_writes_around_torch():
@@ -108,3 +140,24 @@ def test_a_malformed_row_is_found_where_calls_are_not_read_one_by_one():
     run = _ChunkRun(bench(once, article(2)), Chunk(1, 1, 0, 200), read_every_call=False)
     run.made()
     assert bool(run.faulty)
+
+
+def test_a_sampler_that_ends_its_process_is_an_error_here_too():
+    def leaving(batch, generator):
+        raise SystemExit(0)
+
+    with pytest.raises(SamplerError, match="SystemExit"):
+        bench(leaving, article(2)).collect(Chunk(1, 1, 0, 200))
+
+
+def test_writes_that_repeat_themselves_are_seen_from_the_probe_on():
+    def flooring(batch, generator):
+        tokens = SAMPLERS["ratio"](batch, generator)
+        target = batch.target_probs.numpy()
+        np.maximum(target, 0.25, out=target)
+        return tokens
+
+    made = bench(flooring, article(2))
+    is_frozen(made, level=LEVEL)
+    with pytest.raises(SamplerError, match="wrote into its input"):
+        made.collect(Chunk(1, 1, 0, 200))

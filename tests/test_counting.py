@@ -76,12 +76,26 @@ def test_completions_have_no_part_in_drafts():
     assert not torch.equal(completions[:, :1], drafted)
 
 
-def test_pairs_are_disjoint():
+def test_pairs_of_rows_and_calls_by_hand():
     together = Togetherness(torch.tensor([0.2, 0.5, 0.3]))
     for rows in (5, 4, 3):
         blocks = torch.zeros(rows, 2, dtype=torch.int64)
         together.add(Observed(blocks[:, :1], torch.ones(rows, dtype=torch.int64), blocks))
     calls, row_pairs, call_pairs = together.tables()
     assert calls.sum(axis=1).tolist() == [5, 4, 3]
-    assert row_pairs.sum() == 2 + 2 + 1
-    assert call_pairs.sum() == 4  # calls 0 and 1; call 2 waits for a partner
+    assert row_pairs.sum(axis=(1, 2)).tolist() == [
+        2 + 2 + 1,  # (0,1) (2,3)
+        2 + 1 + 1,  # (1,2) (3,4)
+        2 + 2 + 0,  # (0,2) (1,3)
+        2 + 2 + 1,  # the other half
+    ]
+    assert call_pairs.sum(axis=(1, 2)).tolist() == [3, 4]  # calls (1,2); calls (0,1)
+
+
+def test_categories_are_of_completed_tokens_not_of_lengths():
+    together = Togetherness(torch.tensor([0.2, 0.5, 0.3]))
+    block = torch.tensor([[2, 0]] * 6)
+    for length in (1, 2):
+        together.add(Observed(block[:, :1], torch.full((6,), length), block))
+    calls, _, _ = together.tables()
+    assert (calls[0] == calls[1]).all()

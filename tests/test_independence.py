@@ -137,7 +137,7 @@ def test_uneven_level_is_exact_by_enumeration(share: float) -> None:
     for rows in product((0, 1), repeat=9):
         ones = np.array(rows).reshape(3, 3).sum(axis=1)
         chances.append(share ** ones.sum() * (1 - share) ** (9 - ones.sum()))
-        p_values.append(Association().updated(np.stack([ones, 3 - ones], axis=1)).p_value)
+        p_values.append(Association().updated(np.stack([ones, 3 - ones], axis=1)[None]).p_value)
     for alpha in set(p_values):
         assert sum(c for c, p in zip(chances, p_values, strict=True) if p <= alpha) <= alpha
 
@@ -149,7 +149,7 @@ def test_dispersion_is_one_on_average_by_enumeration() -> None:
         if sorted(order) == [0, 0, 0, 0, 1, 1, 2]:
             parts = order[:3], order[3:]
             counts = np.array([np.bincount(part, minlength=3) for part in parts])
-            found.append(Association().updated(counts).dispersion)
+            found.append(Association().updated(counts[None]).dispersion)
     assert len(found) == 105
     assert np.mean(found) == pytest.approx(1)
 

@@ -136,3 +136,77 @@ def test_fixed_n_looks_once():
     assert verdict.outcome is Outcome.PASS
     _, control = judged("fault:full-target-fallback", article(2), cap=12_345, fixed=True)
     assert control.outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize("period", [2, 3])
+def test_a_generator_restarted_at_every_second_or_third_call_is_dependent(period):
+    own, calls = torch.Generator(), 0
+
+    def restarting(batch, generator):
+        nonlocal calls
+        if calls % period == 0:
+            own.manual_seed(0)
+        calls += 1
+        return SAMPLERS["ratio"](batch, own)
+
+    _, verdict = judged(_sampler(restarting, "restarting"), article(2), cap=2000)
+    assert verdict.outcome is Outcome.DEPENDENT
+
+
+def sharing(pairs):
+    """The ratio rule in which row b uses the coins of row a for every pair (a, b)."""
+
+    def call(batch, generator):
+        coins = torch.rand(len(batch.draft_token_ids), 8, dtype=torch.float64, generator=generator)
+        a, b = pairs(len(coins))
+        coins[b] = coins[a]
+        rows = []
+        for i, row in enumerate(coins):
+            rows.append(_with_coins(type(batch)(*(f[i : i + 1] for f in batch[:4])), row))
+        return torch.cat(rows)
+
+    return call
+
+
+def _with_coins(batch, coins):
+    """One row of the ratio rule from given coins, written out."""
+    p, q, drafted = batch.target_probs[0].double(), batch.draft_probs[0].double(), []
+    for n, token in enumerate(batch.draft_token_ids[0].tolist()):
+        if coins[n] >= p[n, token] / q[n, token]:
+            break
+        drafted.append(token)
+    n = len(drafted)
+    weights = p[n] if n == len(q) else (p[n] - q[n]).clamp(min=0)
+    last = int((weights.cumsum(0) <= coins[-1] * weights.sum()).sum())
+    row = [*drafted, last] + [-1] * (len(q) - n)
+    return torch.tensor([row])
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        lambda n: (torch.arange(n)[1:-1:2], torch.arange(n)[2::2][: len(range(n)[1:-1:2])]),
+        lambda n: (torch.arange(n // 2), torch.arange(n // 2, n // 2 * 2)),
+    ],
+    ids=["odd neighbours", "the other half"],
+)
+def test_rows_that_share_coins_in_pairs_are_dependent(pairs):
+    made = campaign_of(_sampler(sharing(pairs), "sharing"), [article(2)], cap=5000)
+    assert not made.errors
+    assert made.monitors[0].verdict().outcome is Outcome.DEPENDENT
+    _, right = judged(
+        _sampler(sharing(lambda n: (torch.arange(0), torch.arange(0))), "own"), article(2), cap=5000
+    )
+    assert right.outcome in (Outcome.PASS, Outcome.INCONCLUSIVE)
+
+
+def test_a_sampler_that_switches_between_lossless_rules_is_independent():
+    names, calls = ["ratio", "sampler-match", "block"], 0
+
+    def switching(batch, generator):
+        nonlocal calls
+        calls += 1
+        return SAMPLERS[names[calls % 3]](batch, generator)
+
+    _, verdict = judged(_sampler(switching, "switching"), article(2))
+    assert verdict.outcome is Outcome.PASS

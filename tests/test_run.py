@@ -3,10 +3,12 @@
 import dataclasses
 
 import pytest
+import torch
 
 from audit.errors import UsageError
 from audit.run import run_audit
 from audit.samplers.rules import SAMPLERS
+from audit.selection import select_cases
 from audit.settings import Settings
 from audit.verdict import Outcome
 from tests.worlds import article
@@ -133,3 +135,40 @@ def test_a_time_limit_keeps_what_was_measured():
     settings = dataclasses.replace(SMOKE, tier="deep", time_limit=1e-3)
     done = run_audit("reference", cases=CASES, settings=settings)
     assert done.verdict.outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_sampler_lossy_by_declaration_never_passes_to_the_target():
+    def lossy(batch, generator):
+        return SAMPLERS["lenience-half"](batch, generator)
+
+    lossy.draftproof = {"claims": "lenience-half"}
+    done = run_audit(lossy, cases=["article-three-tokens"], settings=SMOKE)
+    assert done.exit_code == 0
+    assert done.verdict.sentence.startswith("as declared (lenience-half); TV of that law to the")
+
+
+def test_two_cases_of_one_id_are_refused():
+    with pytest.raises(UsageError, match="have the id"):
+        run_audit("reference", cases=[article(1), article(2)], settings=SMOKE)
+
+
+def test_two_large_cases_of_one_vocabulary_share_their_calls():
+    (large,) = select_cases(["zipf-1000"])
+    other = dataclasses.replace(large, id="other")
+    settings = dataclasses.replace(SMOKE, limit=500)
+    done = run_audit("reference", cases=[large, other], settings=settings)
+    assert [sum(case.counts.values()) for case in done.record.cases] == [500, 500]
+
+
+def test_an_accepted_bias_must_have_been_accepted_before_sampling(tmp_path):
+    settings = dataclasses.replace(SMOKE, samples=2000)
+    run_audit("reference", cases=CASES, settings=settings, run_dir=tmp_path)
+    later = dataclasses.replace(settings, accept_within=0.5)
+    with pytest.raises(UsageError, match="accept_within was None"):
+        run_audit("reference", cases=CASES, settings=later, run_dir=tmp_path)
+
+
+def test_inference_mode_around_an_audit_changes_nothing():
+    with torch.inference_mode():
+        done = run_audit("reference", cases=["article-three-tokens"], settings=SMOKE)
+    assert done.verdict.outcome is Outcome.PASS

@@ -68,9 +68,9 @@ def test_without_a_folder_nothing_is_kept():
 def test_a_damaged_chunk_is_refused_with_its_name(tmp_path, damage):
     store = RunDirectory(tmp_path, {}, name="audit")
     store.save("chunk", [collected(1)])
-    path = tmp_path / "chunk.npz"
+    (path,) = tmp_path.glob("chunk-*.npz")
     path.write_bytes(path.read_bytes()[:-200] if damage is None else damage)
-    with pytest.raises(UsageError, match=r"chunk\.npz is damaged"):
+    with pytest.raises(UsageError, match=r"chunk-.*\.npz is damaged"):
         store.load("chunk")
 
 
@@ -81,3 +81,9 @@ def test_a_damaged_manifest_and_an_unusable_folder_are_refused(tmp_path):
         RunDirectory(tmp_path, {}, name="audit")
     with pytest.raises(UsageError, match="name another folder"):
         RunDirectory(tmp_path / "audit.json" / "below", {}, name="audit")
+
+
+def test_chunks_are_not_taken_over_by_another_manifest(tmp_path):
+    RunDirectory(tmp_path, {"sampler": "one"}, name="audit").save("chunk", [collected(1)])
+    (tmp_path / "audit.json").unlink()
+    assert RunDirectory(tmp_path, {"sampler": "other"}, name="audit").load("chunk") is None

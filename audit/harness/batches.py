@@ -54,7 +54,7 @@ def drawn(
     cumulative: torch.Tensor, deck: Deck, rows: Rows, index: torch.Tensor, u: torch.Tensor
 ) -> torch.Tensor:
     """Returns int64 [batch]: tokens by inverse CDF of float64 u at table index [batch]."""
-    if deck.context_free:
+    if deck.uniform:
         return torch.searchsorted(cumulative[0, 0], u.contiguous(), right=True)
     return (u[:, None] >= cumulative[rows.case, index]).sum(dim=1)
 
@@ -91,12 +91,12 @@ def step_batch(
     *,
     copies: tuple[torch.Tensor, torch.Tensor] | None,
 ) -> StepBatch:
-    """Returns what the sampler reads: views where rows do not depend on the prefix.
+    """Returns what the sampler reads: views where all rows of the call have the same laws.
 
-    copies: the target and draft rows of a context-free deck already repeated for at least as many
+    copies: the target and draft rows of a uniform deck already repeated for at least as many
     rows; they are handed over in place of views, as contiguous tensors.
     """
-    if not deck.context_free:
+    if not deck.uniform:
         target, drafts = _gathered(deck, rows, tokens)
     elif copies is not None:
         target, drafts = (rows_of[: len(tokens)] for rows_of in copies)
@@ -113,7 +113,7 @@ def _gathered(deck: Deck, rows: Rows, tokens: torch.Tensor) -> tuple[torch.Tenso
     drafts = deck.draft_rows[rows.case[:, None], index[:, :-1]]
     if deck.ragged:
         past = torch.arange(deck.gamma + 1, device=deck.device) > deck.gammas[rows.case][:, None]
-        target.masked_fill(past[:, :, None], 0.0)
+        target = target.masked_fill(past[:, :, None], 0.0)
         drafts = drafts.masked_fill(past[:, 1:, None], 0.0)
     return target, drafts
 

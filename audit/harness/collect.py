@@ -7,9 +7,12 @@ the sampler's own use of its generator.
 
 from __future__ import annotations
 
+import math
 import traceback
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +27,13 @@ from audit.harness.randomness import generator_for
 from audit.harness.schedule import Chunk, call_rows
 from audit.harness.views import View
 from audit.samplers.batch import checksum_of
-from audit.samplers.contract import Watch, explain, faulty_rows, tokens_of
+from audit.samplers.contract import Watch, explain, explain_accepted, faulty_rows, tokens_of
 from audit.samplers.interface import LoadedSampler, StepBatch
 
 Table = npt.NDArray[np.int64]
+
+_PROBES = 33  # calls, so that a generator restarted at every 2nd to 16th call repeats itself
+_PROBE_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +66,7 @@ class Bench:
 
     def collect(self, chunk: Chunk) -> list[Collected]:
         """Returns what `chunk` shows of each case. Raises SamplerError on a broken contract."""
-        before = self._checksum()
+        before = self.untouched
         run = _ChunkRun(self, chunk, read_every_call=self.deck.device.type == "cpu")
         collected = run.made()
         if bool(run.faulty):  # a GPU is asked once a chunk; made again, the sentence can be found
@@ -77,12 +83,17 @@ class Bench:
 
     @cached_property
     def _copies(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """The rows of a context-free deck repeated for the largest call, made once."""
+        """The rows of a uniform deck repeated for the largest call, made once."""
         deck = self.deck
-        if not deck.context_free:
+        if not deck.uniform:
             return None
         target = deck.target_rows.expand(self.batch_size, deck.gamma + 1, -1).contiguous()
         return target, deck.draft_rows.expand(self.batch_size, deck.gamma, -1).contiguous()
+
+    @cached_property
+    def untouched(self) -> torch.Tensor:
+        """The checksum of all that calls share, from before the first of them."""
+        return self._checksum()
 
     def _checksum(self) -> torch.Tensor:
         kept = self._copies if self.sampler.facts.contiguous else None
@@ -155,30 +166,47 @@ def emitted(sampler: LoadedSampler, batch: StepBatch, generator: torch.Generator
         output = sampler.call(batch, generator)
     except DraftproofError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = str(error).strip().partition("\n")[0].rstrip(".")
         sentence = f"{sampler.name} raised {type(error).__name__}: {said}."
         raise SamplerError(sentence, detail=traceback.format_exc()) from error
     tokens = tokens_of(batch, output)
     watch.check()
+    wrong = explain_accepted(batch, output)
+    if wrong:
+        raise SamplerError(f"{sampler.name} broke its contract: {wrong}")
     return tokens
 
 
-def is_frozen(bench: Bench, *, rows: int = 64) -> bool:
+def is_frozen(bench: Bench, *, level: float) -> bool:
     """Returns whether the sampler repeats itself although its generator differs.
 
-    One row is handed over `rows` times, twice, with different generators: a sampler whose rows
-    differ within a call but not between the two calls restarts its own random numbers. Where
-    calls hold a single row nothing is told.
+    One row is handed over many times in one call, and that call is made again and again, at two
+    sizes in turn. Rows of a call that differ, in the very same order in two calls, restart their
+    random numbers. Given the outcomes of a call, independent rows repeat their order with a
+    known chance; where that is above `level` for all pairs of calls, nothing is told.
     """
+    _ = bench.untouched
+    calls = [_probe(bench, number) for number in range(_PROBES)]
+    pairs = list(combinations(calls, 2))
+    return any(
+        torch.equal(one, other) and _chance_of_order(one) * len(pairs) <= level
+        for one, other in pairs
+    )
+
+
+def _probe(bench: Bench, number: int) -> torch.Tensor:
     deck = bench.deck
-    zeros = torch.zeros(min(rows, bench.batch_size), dtype=torch.int64, device=deck.device)
+    rows = min(_PROBE_ROWS, bench.batch_size) - number % 2
+    zeros = torch.zeros(max(rows, 1), dtype=torch.int64, device=deck.device)
     same = Rows(zeros, zeros)
     drafts = draft(deck, same, Keys.of(deck, seed=bench.seed, purpose="probe"))
-    batch = step_batch(deck, same, drafts, copies=None)
-    first, second = (
-        emitted(bench.sampler, batch, generator_for(bench.seed, "probe", i, device=deck.device))
-        for i in range(2)
-    )
-    varied = bool((first != first[:1]).any())
-    return varied and bool((first == second).all())
+    generator = generator_for(bench.seed, "probe", number, device=deck.device)
+    return emitted(bench.sampler, step_batch(deck, same, drafts, copies=None), generator)
+
+
+def _chance_of_order(tokens: torch.Tensor) -> float:
+    """Returns the chance that independent rows with these outcomes come in this order."""
+    counts = Counter(map(tuple, tokens.tolist())).values()
+    orders = math.lgamma(len(tokens) + 1) - sum(math.lgamma(n + 1) for n in counts)
+    return math.exp(-orders)

@@ -97,41 +97,57 @@ def counts_of(tallies: Sequence[Tally]) -> tuple[Counts, Counts]:
 class Togetherness:
     """The small tables of the independence tests for one case, filled call by call.
 
-    A category is (more than one token emitted, quarter of the target's mass that the first token
-    falls in). Pairs are disjoint: rows 2i and 2i + 1 of a call, and row i of calls 2j and 2j + 1.
+    A category is (quarter of the target's mass that the first completed token falls in, half of
+    it that the second falls in): completed tokens only, since lengths may lawfully vary. Rows are
+    paired with the next one (from an even row, from an odd row), with the next but one, and with
+    their fellow in the other half of the call; calls with the next one (even, odd).
     """
 
     def __init__(self, case_row: torch.Tensor) -> None:
-        mass_before = case_row.to(torch.float64).cumsum(0) - case_row.to(torch.float64) / 2
-        self._quarter = (mass_before * 4).long().clamp(0, 3)
+        mass = case_row.to(torch.float64)
+        self._share = mass.cumsum(0) - mass / 2
         self._calls: list[torch.Tensor] = []
-        self._rows = torch.zeros(CATEGORIES**2, dtype=torch.int64, device=case_row.device)
-        self._turns = torch.zeros_like(self._rows)
-        self._waiting: torch.Tensor | None = None
+        square = CATEGORIES**2
+        self._rows = torch.zeros(4, square, dtype=torch.int64, device=case_row.device)
+        self._turns = torch.zeros(2, square, dtype=torch.int64, device=case_row.device)
+        self._before: torch.Tensor | None = None
 
     def add(self, seen: Observed) -> None:
         """Notes the rows of one call, all of one case."""
-        category = (seen.lengths > 1).long() * 4 + self._quarter[seen.completed[:, 0]]
-        self._calls.append(self._note(torch.zeros_like(self._rows[:CATEGORIES]), category))
-        even = len(category) // 2 * 2
-        self._note(self._rows, category[0:even:2] * CATEGORIES + category[1:even:2])
-        self._pair_calls(category)
+        quarter = (self._share[seen.completed[:, 0]] * 4).long().clamp(0, 3)
+        half = (self._share[seen.completed[:, 1]] >= 0.5).long()
+        category = quarter * 2 + half
+        if self._before is not None:
+            both = min(len(category), len(self._before))
+            self._pair(self._turns[len(self._calls) % 2], self._before[:both], category[:both])
+        self._before = category
+        self._calls.append(_noted(torch.zeros_like(self._rows[0, :CATEGORIES]), category))
+        self._pair_rows(category)
 
-    def _pair_calls(self, category: torch.Tensor) -> None:
-        if self._waiting is None:
-            self._waiting = category
-            return
-        both = min(len(category), len(self._waiting))
-        self._note(self._turns, self._waiting[:both] * CATEGORIES + category[:both])
-        self._waiting = None
+    def _pair_rows(self, category: torch.Tensor) -> None:
+        middle, four = len(category) // 2, len(category) // 4 * 4
+        fours = category[:four].reshape(-1, 4)
+        pairs = [
+            (category[0::2], category[1::2]),
+            (category[1::2], category[2::2]),
+            (fours[:, :2].flatten(), fours[:, 2:].flatten()),
+            (category[:middle], category[middle : 2 * middle]),
+        ]
+        for table, (a, b) in zip(self._rows, pairs, strict=True):
+            both = min(len(a), len(b))
+            self._pair(table, a[:both], b[:both])
 
     @staticmethod
-    def _note(table: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
-        return table.scatter_add_(0, codes, torch.ones_like(codes))
+    def _pair(table: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
+        _noted(table, a * CATEGORIES + b)
 
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns counts by call [calls, K], by row pair [K, K] and by call pair [K, K]."""
+        """Returns counts by call [calls, K], by row pair [4, K, K] and by call pair [2, K, K]."""
         calls = torch.stack(self._calls) if self._calls else self._rows.new_zeros(0, CATEGORIES)
-        square = (CATEGORIES, CATEGORIES)
+        square = (-1, CATEGORIES, CATEGORIES)
         pairs = self._rows.cpu().numpy().reshape(square), self._turns.cpu().numpy().reshape(square)
         return calls.cpu().numpy(), *pairs
+
+
+def _noted(table: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+    return table.scatter_add_(0, codes, torch.ones_like(codes))

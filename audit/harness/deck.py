@@ -1,8 +1,8 @@
 """The tables of one or several cases of one vocabulary size, on the device.
 
 A prefix stands at index start(length) + code, so that a table is [cases, prefixes, vocab];
-where no row depends on the prefix there is a single prefix. Cumulative tables are float64 made
-from exact integers; rows are in the dtype that the sampler sees.
+where no row of any case depends on the prefix there is a single prefix. Cumulative tables are
+float64 made from exact integers; rows are in the dtype that the sampler sees.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ class Deck:
         return max(case.num_speculative_tokens for case in self.cases)
 
     @property
+    def uniform(self) -> bool:
+        """Whether every row of a call has the same laws: one case, whatever the prefix."""
+        return self.context_free and len(self.cases) == 1
+
+    @property
     def ragged(self) -> bool:
         """Whether the cases here draft unequal numbers of tokens."""
         return len({case.num_speculative_tokens for case in self.cases}) > 1
@@ -66,7 +71,7 @@ class Deck:
 def deck_of(nulls: Sequence[Null], *, dtype: torch.dtype, device: torch.device) -> Deck:
     """Returns the tables of these cases, which must share one vocabulary size."""
     cases = tuple(null.case for null in nulls)
-    free = len(cases) == 1 and cases[0].context_free
+    free = all(case.context_free for case in cases)
     gamma = max(case.num_speculative_tokens for case in cases)
 
     def rows_of(of: Callable[[Null], Rows]) -> list[list[Row | None]]:
@@ -102,7 +107,9 @@ def _rows(case: Case, rows: Rows, *, gamma: int, free: bool) -> list[Row | None]
 
 
 def _probabilities(rows_by_case: list[list[Row | None]]) -> torch.Tensor:
-    return _table(rows_by_case, Row.floats, blank=0.0)
+    """A row that nothing can reach is handed over all the same, and must be one: uniform."""
+    width = max(len(row) for rows in rows_by_case for row in rows if row is not None)
+    return _table(rows_by_case, Row.floats, blank=1 / width)
 
 
 def _cumulative(rows_by_case: list[list[Row | None]]) -> torch.Tensor:

@@ -6,6 +6,7 @@ directory with another manifest is refused, and so is a damaged file: nothing is
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zlib
@@ -30,6 +31,7 @@ class RunDirectory:
 
     def __init__(self, folder: Path | None, locked: Mapping[str, Any], *, name: str) -> None:
         self._folder = folder
+        self._manifest = json.dumps(locked, sort_keys=True, indent=1)
         if folder is None:
             return
         try:
@@ -37,17 +39,16 @@ class RunDirectory:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise UsageError(f"run directory {folder}: {reason}; name another folder.") from error
-        self._lock(folder / f"{name}.json", locked)
+        self._lock(folder / f"{name}.json")
 
-    @staticmethod
-    def _lock(path: Path, locked: Mapping[str, Any]) -> None:
-        text = json.dumps(locked, sort_keys=True, indent=1)
+    def _lock(self, path: Path) -> None:
         if not path.exists():
-            write_atomically(path, text)
+            write_atomically(path, self._manifest)
             return
+        locked = json.loads(self._manifest)
         with _undamaged(path):
             before = dict(json.loads(path.read_text()))
-        changed = [key for key in locked if before.get(key) != json.loads(text)[key]]
+        changed = [key for key in locked if before.get(key) != locked[key]]
         if changed:
             raise UsageError(
                 f"run directory {path.parent}: {changed[0]} was {before.get(changed[0])!r} and is "
@@ -55,9 +56,13 @@ class RunDirectory:
                 "another --run-dir or the old value."
             )
 
+    def _path(self, folder: Path, name: str) -> Path:
+        """Returns the file of a chunk; its name carries the manifest that it was made under."""
+        return folder / f"{name}-{hashlib.sha256(self._manifest.encode()).hexdigest()[:16]}.npz"
+
     def load(self, name: str) -> list[Collected] | None:
         """Returns the chunk of this name, one entry a case, or None where it is not there."""
-        if self._folder is None or not (path := self._folder / f"{name}.npz").exists():
+        if self._folder is None or not (path := self._path(self._folder, name)).exists():
             return None
         with _undamaged(path), np.load(io.BytesIO(path.read_bytes())) as arrays:
             return [_unpacked(arrays, case) for case in range(int(arrays["cases"]))]
@@ -71,7 +76,7 @@ class RunDirectory:
             arrays |= _packed(entry, case)
         content = io.BytesIO()
         np.savez_compressed(content, **arrays)
-        write_atomically(self._folder / f"{name}.npz", content.getvalue())
+        write_atomically(self._path(self._folder, name), content.getvalue())
 
 
 @contextmanager

@@ -1,14 +1,15 @@
 """The second question, asked only where a rule is declared: do the steps follow it?
 
 Judged on (draft block, emitted block): accept, recovered and bonus steps together. Where several
-rules are declared the sampler may follow any of them, so all must be refuted.
+rules are declared the sampler may follow any of them, and switch, so that only what all of them
+exclude refutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
-from audit.counts import Counts, Table
+from audit.counts import Counts
 from audit.judgement.prepare import JointNull
 from audit.judgement.preservation import power_of_ten
 from audit.statistics.impossible import ImpossibleEvents, impossible_events, look_alpha
@@ -20,33 +21,29 @@ _SHARE = Budget.CONFORMITY / 2  # half for the e-process, half for excluded even
 class ConformityWatch:
     """What (draft, emitted) pairs of one case have shown about the declared rules."""
 
-    def __init__(self, nulls: Sequence[JointNull], budget: Budget, *, tolerance: float) -> None:
-        self.nulls, self.budget, self.tolerance = tuple(nulls), budget, tolerance
-        self.gates = tuple(null.gate for null in self.nulls)
-        self.log_e_max = 0.0
-        self._flat: Table | None = None
+    def __init__(self, null: JointNull, budget: Budget, *, tolerance: float) -> None:
+        self.null, self.budget, self.tolerance = null, budget, tolerance
+        self._gate = null.gate
+        self._flat = np.zeros(len(null.law), dtype=np.int64)
         self._chunks = 0
 
     def update(self, counts: Counts) -> None:
         """Takes in the counts of one chunk."""
         flat = JointNull.flat(counts)
-        self.gates = tuple(
-            gate.updated(null.inside(flat))
-            for null, gate in zip(self.nulls, self.gates, strict=True)
-        )
-        self.log_e_max = max(self.log_e_max, self.log_e)
-        self._flat = flat if self._flat is None else self._flat + flat
+        if self._gate is not None:
+            self._gate = self._gate.updated(self.null.inside(flat))
+        self._flat = self._flat + flat
         self._chunks += 1
 
     @property
-    def rules(self) -> tuple[str, ...]:
-        """The declared rules."""
-        return tuple(null.rule for null in self.nulls)
+    def log_e(self) -> float:
+        """The natural log of the e-value against the declared rule; 0 where several are."""
+        return self._gate.log_e if self._gate is not None else 0.0
 
     @property
-    def log_e(self) -> float:
-        """The natural log of the e-value against the declared rule that fits best."""
-        return min(gate.log_e for gate in self.gates)
+    def log_e_max(self) -> float:
+        """The highest `log_e` at the end of a chunk."""
+        return self._gate.log_e_max if self._gate is not None else 0.0
 
     @property
     def log_threshold(self) -> float:
@@ -54,15 +51,9 @@ class ConformityWatch:
         return self.budget.log_threshold(_SHARE)
 
     def impossible(self) -> ImpossibleEvents:
-        """Returns the test of pairs that a rule excludes, of the rule that fits best."""
-        if self._flat is None:
-            raise ValueError("no chunk was taken in")
-        flat, n = self._flat, int(self._flat.sum())
-        tests = (
-            impossible_events(int(flat[null.law <= 0].sum()), n, tolerance=self.tolerance)
-            for null in self.nulls
-        )
-        return max(tests, key=lambda test: test.p_value)
+        """Returns the test of pairs that the declared rules exclude."""
+        excluded, n = int(self._flat[self.null.law <= 0].sum()), int(self._flat.sum())
+        return impossible_events(excluded, n, tolerance=self.tolerance)
 
     def deviates(self, preservation: str) -> list[str]:
         """Returns the sentence of a refuted rule, or nothing.
@@ -78,5 +69,5 @@ class ConformityWatch:
             if excluded
             else f"e-value {power_of_ten(self.log_e)} after {test.n} trials"
         )
-        rules = " or ".join(self.rules)
+        rules = " or ".join(self.null.rules)
         return [f"does not follow the declared rule {rules}: {proof}; preservation: {preservation}"]

@@ -8,10 +8,11 @@ from audit.statistics.independence import Independence, IndependenceGate
 from audit.verdict import Budget
 
 FROZEN = "output repeats itself from call to call although the generator differs"
-_COMPARED = {
-    "batch": "the rows of a call",
-    "row": "neighbouring rows of a call",
-    "call": "the same rows of consecutive calls",
+_SAYS = {
+    ("batch", False): "the rows of a call are too alike",
+    ("batch", True): "calls are too regular",
+    ("row", False): "rows of a call depend on each other",
+    ("call", False): "consecutive calls depend on each other",
 }
 
 
@@ -37,10 +38,14 @@ class DependenceWatch:
         """Returns the strongest evidence against independence, on empirical margins."""
         return self._gate.reading()
 
+    @property
+    def between_calls(self) -> bool:
+        """Whether the strongest evidence is that calls depend on each other."""
+        return self.test().kind == "call"
+
     def sentence(self) -> str:
         """Returns what is dependent, as far as it is proven at this chunk; "" otherwise."""
         test = self.test()
         if test.p_value > look_alpha(self.budget.level(Budget.INDEPENDENCE), self._chunks):
             return ""
-        how = "too regular" if test.too_regular else "too alike"
-        return f"not independent: {_COMPARED[test.kind]} are {how}, p = {test.p_value:.2g}"
+        return f"not independent: {_SAYS[test.kind, test.too_regular]}, p = {test.p_value:.2g}"

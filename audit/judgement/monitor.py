@@ -2,8 +2,8 @@
 
 Evidence is updated in chunk order (bets use earlier chunks only). A failure is decided at the
 end of a chunk, a certificate at a declared look; both rest on rows that are independent, so each
-decision first asks the independence test. Where rows depend on each other, only the first row of
-each call is believed.
+decision first asks the independence test. Where only rows of a call depend on each other, the
+first row of each call is still believed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from audit.harness.collect import Collected
 from audit.harness.schedule import Chunk
 from audit.judgement.conformity import ConformityWatch
 from audit.judgement.dependence import DependenceWatch
-from audit.judgement.prepare import CaseSetup, JointNull, Lens, bound_delta, trials_to_certify
+from audit.judgement.prepare import CaseSetup, Lens, bound_delta, trials_to_certify
 from audit.judgement.preservation import Preservation, first_row_failures
 from audit.statistics.total_variation import TotalVariation, total_variation
 from audit.verdict import Budget, Finding, Verdict, case_verdict
@@ -32,15 +32,17 @@ class Monitor:
         setup: CaseSetup,
         budget: Budget,
         *,
-        declared: Sequence[JointNull] = (),
+        declared: Sequence[str] = (),
         fixed: bool = False,
         limited: bool = False,
     ) -> None:
         self.setup, self.budget, self.fixed, self.limited = setup, budget, fixed, limited
         self.preservation = Preservation(setup, budget)
+        joint = setup.joint(declared)
         self.conformity = (
-            ConformityWatch(declared, budget, tolerance=setup.tolerance) if declared else None
+            None if joint is None else ConformityWatch(joint, budget, tolerance=setup.tolerance)
         )
+        self._unobserved = tuple(declared) if joint is None else ()
         self.dependence = DependenceWatch(budget)
         self.failures: tuple[str, ...] = ()
         self.hard = False
@@ -99,8 +101,10 @@ class Monitor:
         if not last and (self.dependence.calls < _FEWEST_CALLS or not (hard or soft or at_look)):
             return
         self.dependent = self.dependence.sentence()
-        if self.dependent:
+        if self.dependent and not self.dependence.between_calls:
             self.failures = first_row_failures(self.setup, self.budget, self._first_rows)
+        elif self.dependent:
+            return
         else:
             self.failures, self.hard = (*hard, *soft), bool(hard)
 
@@ -146,5 +150,6 @@ class Monitor:
             trials_needed=trials_to_certify(self.setup, self.budget),
             limited=self.limited,
             claims=self.setup.claims,
+            unobserved=self._unobserved,
         )
         return case_verdict(finding, self.budget)

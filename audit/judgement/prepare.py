@@ -20,6 +20,7 @@ from audit.case import Case
 from audit.counts import Counts, Table
 from audit.errors import UsageError
 from audit.exact.catalogue import RULES
+from audit.exact.engine import block_law
 from audit.exact.tables import completed_table, joint_table, target_table
 from audit.harness.null import Null, handed_over, rounding_distance
 from audit.harness.randomness import key_of
@@ -63,23 +64,30 @@ class Lens:
 
 @dataclass(frozen=True, eq=False)
 class JointNull:
-    """The law of (draft block, emitted block) under a declared rule, as one flat vector."""
+    """The law of (draft block, emitted block) under the declared rules, as one flat vector.
 
-    rule: str
+    With several rules it is their mean, which excludes what all of them exclude; since the
+    sampler may switch between them as it likes, nothing is bet (gate None).
+    """
+
+    rules: tuple[str, ...]
     law: Array
     support: Labels
-    gate: Gate
+    gate: Gate | None
 
     @classmethod
-    def of(cls, case: Case, rule: str, *, tolerance: float) -> JointNull:
-        """Returns the null of a rule on a case, with the gate's start capital."""
-        law = _joint(case, rule)
+    def of(cls, case: Case, rules: Sequence[str], *, tolerance: float) -> JointNull:
+        """Returns the null of the rules on a case, with the gate's start capital."""
+        laws = [_joint(case, rule) for rule in rules]
+        law = np.mean(laws, axis=0)
         support = np.flatnonzero(law > 0)
+        if len(laws) > 1:
+            return cls(tuple(rules), law, support, None)
         alternatives = {name: _joint(case, name)[support] for name in gate_faults()}
         inside = law[support] / law[support].sum()
         weights = {HEADLINE_FAULT: _HEADLINE_WEIGHT}
         gate = Gate.create(inside, alternatives, tolerance=tolerance, weights=weights)
-        return cls(rule, law, support, gate)
+        return cls(tuple(rules), law, support, gate)
 
     def inside(self, flat: Table) -> Table:
         """Returns the counts of the pairs that the rule allows."""
@@ -110,6 +118,10 @@ class CaseSetup:
         """The case as its file has it."""
         return self.null.original
 
+    def defines(self, rule: str) -> bool:
+        """Whether every outcome of a rule is defined here; taken for granted on a large case."""
+        return self.case.large or block_law(self.case, rule).undefined == 0
+
     @cached_property
     def null_distance(self) -> float:
         """The largest TV between a row of the case and the row handed over."""
@@ -128,9 +140,11 @@ class CaseSetup:
             return {name: _seen(self.case, name) for name in seen}
         return seen | {name: max(_seen(v.case, name) for v in self.views) for name in gate_faults()}
 
-    def joint(self, rule: str) -> JointNull:
-        """Returns the conformity null of a rule; only where drafts are observed."""
-        return JointNull.of(self.null.case, rule, tolerance=self.tolerance)
+    def joint(self, rules: Sequence[str]) -> JointNull | None:
+        """Returns the conformity null of the declared rules; None where nothing can be asked."""
+        if not rules or not self.views[0].drafts:
+            return None
+        return JointNull.of(self.null.case, rules, tolerance=self.tolerance)
 
 
 def biased_faults() -> tuple[str, ...]:
@@ -147,6 +161,7 @@ def set_up(
     case: Case, *, dtype: torch.dtype, budget: Budget, cap: int, seed: int, fixed: bool, claims: str
 ) -> CaseSetup:
     """Returns the setup of `case`; `fixed` says that there is one look, at `cap` trials."""
+    _check(case)
     null = handed_over(case, dtype)
     tolerance = numerical_tolerance(null, dtype) * (case.num_speculative_tokens + 1)
     key = key_of(seed, "hash bins", case.hash).to_bytes(8, "big", signed=True)
@@ -155,6 +170,21 @@ def set_up(
     lenses, certify = _lenses(case, views, laws, budget=budget, cap=cap, fixed=fixed, key=key)
     gates = tuple(_gate(v, law, tolerance) for v, law in zip(views, laws, strict=True))
     return CaseSetup(null, views, laws, gates, lenses, certify, tolerance, claims)
+
+
+def _check(case: Case) -> None:
+    """Raises UsageError for a case built in Python that no file could hold."""
+    sizes = {len(rows[()]) for rows in (case.target, case.draft)} | {case.vocab_size}
+    if case.num_speculative_tokens < 1 or len(sizes) > 1:
+        raise UsageError(
+            f"case {case.id} has num_speculative_tokens = {case.num_speculative_tokens} and rows "
+            f"of {sorted(sizes)} ids; at least 1 token and rows of vocab_size ids are needed."
+        )
+    if case.large and not case.context_free:
+        raise UsageError(
+            f"case {case.id} is marked large, but its rows depend on the prefix; only rows that do "
+            "not can be observed through bins."
+        )
 
 
 def numerical_tolerance(null: Null, dtype: torch.dtype) -> float:

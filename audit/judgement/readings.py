@@ -82,12 +82,12 @@ def _conformity(monitor: Monitor) -> Conformity | None:
     if watch is None:
         return None
     return Conformity(
-        declared=watch.rules,
+        declared=watch.null.rules,
         gate=GateReading(
             log_e=watch.log_e, log_e_max=watch.log_e_max, log_threshold=watch.log_threshold
         ),
         impossible=watch.impossible(),
-        traces=_unlawful_traces(monitor, watch.rules[0]),
+        traces=_unlawful_traces(monitor, watch.null),
     )
 
 
@@ -97,7 +97,8 @@ def _acceptance(monitor: Monitor) -> Acceptance:
     n = int(lengths.sum())
     accepted = int(lengths[1:].sum())
     watch = monitor.conformity
-    declared = watch.rules[0] if watch is not None and len(watch.rules) == 1 else None
+    rules = watch.null.rules if watch is not None else ()
+    declared = rules[0] if len(rules) == 1 else None
     return Acceptance(
         observed=accepted / n,
         low=lower_limit(accepted, n, _INTERVAL / 2),
@@ -176,16 +177,18 @@ def _prefix_mass(law: np.ndarray, block: Outcome, base: int) -> float:
     return float(law.reshape(base ** len(block), -1)[code].sum())
 
 
-def _unlawful_traces(monitor: Monitor, rule: str) -> tuple[str, ...]:
-    """Returns up to three (draft, emitted) pairs that the declared rule excludes."""
-    case = monitor.setup.null.case
+def _unlawful_traces(monitor: Monitor, null: JointNull) -> tuple[str, ...]:
+    """Returns up to three (draft, emitted) pairs that the declared rules exclude."""
+    case, start = monitor.setup.null.case, 0
     base, gamma = case.vocab_size, case.num_speculative_tokens
     traces: list[str] = []
-    for length, law in enumerate(joint_table(case, rule), start=1):
+    for length in range(1, gamma + 2):
         seen = monitor.preservation.counts.emitted(length)
+        law = null.law[start : start + seen.size].reshape(seen.shape)
+        start += seen.size
         for draft, block in np.argwhere((law <= 0) & (seen > 0)).tolist():
             drafted = list(tokens_of(draft, base=base, length=gamma))
             emitted = list(tokens_of(block, base=base, length=length))
-            times = int(seen[draft, block])
-            traces.append(f"draft {drafted} emitted {emitted} {times} times; {rule} cannot")
+            times, rules = int(seen[draft, block]), " or ".join(null.rules)
+            traces.append(f"draft {drafted} emitted {emitted} {times} times; {rules} cannot")
     return tuple(traces[:_MOST_TRACES])

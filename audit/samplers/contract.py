@@ -22,8 +22,7 @@ def check_output(batch: StepBatch, output: object) -> Tensor:
     """
     tokens = tokens_of(batch, output)
     said = explain(batch, tokens)
-    if isinstance(output, tuple) and len(output) == 2 and not said:
-        said = _explain_accepted(batch, output[1])
+    said = said or explain_accepted(batch, output)
     if said:
         raise SamplerError(f"the sampler broke its contract: {said}")
     return tokens
@@ -78,8 +77,14 @@ def _fault(row: list[int], vocab_size: int, most: int) -> str:
     return f"it emits {length} tokens, but {most - 1} drafted ones allow at most {most}"
 
 
-def _explain_accepted(batch: StepBatch, accepted: Tensor) -> str:
-    """Returns the sentence on the first number accepted that no round can have, or ""."""
+def explain_accepted(batch: StepBatch, output: object) -> str:
+    """Returns the sentence on the first number accepted that no round can have, or "".
+
+    output is what `tokens_of` took; "" where it holds no numbers accepted.
+    """
+    if not isinstance(output, tuple) or len(output) < 2:
+        return ""
+    accepted: Tensor = output[1]
     wrong = ((accepted < 0) | (accepted > batch.num_draft_tokens)).nonzero()
     if not len(wrong):
         return ""

@@ -58,27 +58,28 @@ class Independence(Result):
 class Association(Result):
     """What the tables of one kind have shown, summed over strata.
 
-    log_bets [concentrations]: natural log of the wealth of each bet. statistic and mean are
-    Pearson's and its expectation.
+    log_bets [tables, concentrations]: natural log of the wealth of each bet (of [1, ...] before
+    any table). The e-value is the mean over all of them, valid however the tables overlap.
+    statistic and mean are Pearson's and its expectation, over all tables.
     """
 
-    log_bets: Array = field(default_factory=lambda: np.zeros(len(CONCENTRATIONS)))
+    log_bets: Array = field(default_factory=lambda: np.zeros((1, len(CONCENTRATIONS))))
     statistic: float = 0.0
     mean: float = 0.0
 
-    def updated(self, table: Table) -> Association:
-        """Returns this after one more stratum, a table [groups, K]."""
-        table = _trimmed(table)
+    def updated(self, tables: Table) -> Association:
+        """Returns this after one more stratum, tables int64 [tables, groups, K]."""
+        used = [_trimmed(table) for table in tables]
         return Association(
-            self.log_bets + _log_bets(table),
-            self.statistic + _pearson(table),
-            self.mean + _moments(table)[0],
+            self.log_bets + np.stack([_log_bets(table) for table in used]),
+            self.statistic + sum(_pearson(table) for table in used),
+            self.mean + sum(_moments(table)[0] for table in used),
         )
 
     @property
     def p_value(self) -> float:
         """The exact p-value that groups differ by more than chance: 1 / e at most 1."""
-        log_e = float(np.logaddexp.reduce(self.log_bets)) - np.log(len(self.log_bets))
+        log_e = float(np.logaddexp.reduce(self.log_bets.ravel())) - np.log(self.log_bets.size)
         return float(np.exp(min(-log_e, 0.0)))
 
     @property
@@ -139,11 +140,12 @@ class IndependenceGate(Result):
     def updated(self, batch_counts: Table, row_pairs: Table, call_pairs: Table) -> IndependenceGate:
         """Returns the gate after one more stratum.
 
-        batch_counts int64 [calls, K]: outcomes by call; row_pairs int64 [K, K]: disjoint pairs of
-        neighbouring rows of one call; call_pairs int64 [K, K]: the same row in two calls, the
-        calls in disjoint consecutive pairs. Any of them may be all zero.
+        batch_counts int64 [calls, K]: outcomes by call; row_pairs int64 [tables, K, K]: pairs of
+        rows of one call; call_pairs int64 [tables, K, K]: the same row in two calls. The pairs of
+        one table are disjoint. Any of them may be all zero; a single table may be [K, K].
         """
         tables: dict[Kind, Table] = {"batch": batch_counts, "row": row_pairs, "call": call_pairs}
+        tables = {k: t if t.ndim == 3 else t[np.newaxis] for k, t in tables.items()}
         return IndependenceGate(
             {kind: self.kinds[kind].updated(table) for kind, table in tables.items()},
             self.evenness.updated(batch_counts),

@@ -9,12 +9,23 @@ from steps import step_batch
 
 from audit.errors import SamplerError
 from audit.samplers.batch import checksum_of, seed_from, stored_once, tensors
-from audit.samplers.contract import Watch, check_output, explain, faulty_rows, tokens_of
+from audit.samplers.contract import (
+    Watch,
+    check_output,
+    explain,
+    explain_accepted,
+    faulty_rows,
+    tokens_of,
+)
 from audit.samplers.interface import RowOptions, StepBatch
 from audit.samplers.rules import SAMPLERS
 from audit.samplers.worker import serve
 
 GOOD = [[0, 1, 2], [1, -1, -1], [2, 2, -1]]
+
+
+class Odd(torch.Tensor):
+    """A tensor that is not just one."""
 
 
 def batch(rows: int = 3) -> StepBatch:
@@ -42,6 +53,16 @@ def test_the_number_accepted_may_come_along():
     assert "tuple of 3" in refusal((good, good, good))
 
 
+def test_numbers_accepted_are_explained_without_the_tokens():
+    good, ragged = torch.tensor(GOOD), batch()._replace(num_draft_tokens=torch.tensor([2, 1, 2]))
+    assert explain_accepted(ragged, good) == explain_accepted(ragged, (good,)) == ""
+    assert explain_accepted(ragged, (good, torch.tensor([2, 1, 0]))) == ""
+    said = "row 1 says 2 accepted, but 0 to 1 are possible."
+    assert explain_accepted(ragged, (good, torch.tensor([2, 2, -1]))) == said
+    said = "row 2 says -1 accepted, but 0 to 2 are possible."
+    assert explain_accepted(ragged, (good, torch.tensor([2, 1, -1]))) == said
+
+
 @pytest.mark.parametrize(
     ("output", "said"),
     [
@@ -53,10 +74,23 @@ def test_the_number_accepted_may_come_along():
         (torch.zeros(3, 3, dtype=torch.int16), "dtype torch.int16"),
         (torch.zeros(3, 3, dtype=torch.bool), "dtype torch.bool"),
         (torch.zeros(3, 3, dtype=torch.int64, device="meta"), "a tensor on meta"),
+        (torch.zeros(3, 3, device="meta"), "a tensor on meta"),  # float: its NaN cannot be sought
+        (torch.tensor(GOOD).to_sparse(), "a tensor of layout torch.sparse_coo for tokens"),
+        (torch.eye(3).to_sparse(), "a tensor of layout torch.sparse_coo for tokens"),
+        (torch.eye(3).to_mkldnn(), "a tensor of layout torch._mkldnn for tokens"),
+        (torch.tensor(GOOD).as_subclass(Odd), "a Odd, a subclass of Tensor, for tokens"),
     ],
 )
 def test_what_is_wrong_as_a_whole(output, said):
     assert said in refusal(output)
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor", "ignore:The PyTorch API of nested")
+def test_quantised_and_nested_tensors_are_named():
+    nested = torch.nested.nested_tensor([torch.ones(3)] * 3)
+    assert "a nested tensor for tokens" in refusal(nested)
+    quantised = torch.quantize_per_tensor(torch.eye(3), 1.0, 0, torch.qint32)
+    assert "a quantised tensor of dtype torch.qint32 for tokens" in refusal(quantised)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +145,26 @@ def test_a_write_into_an_input_is_seen(name):
     with pytest.raises(SamplerError, match=f"wrote into its input {name}"):
         watch.check()
     assert (checksum_of(*tensors(given).values()) != before).sum() == 1
+
+
+def test_inference_tensors_are_not_watched_but_summed():
+    with torch.inference_mode():
+        given = batch()
+        before, watch = checksum_of(*tensors(given).values()), Watch(given)
+        given.target_probs[0, 0] += 1
+        watch.check()
+        after = checksum_of(*tensors(given).values())
+    assert (after != before).tolist() == [False, False, True, False]
+
+
+def test_a_mixed_batch_is_watched_where_it_can_be():
+    with torch.inference_mode():
+        draft = batch().draft_probs.clone()
+    given = batch()._replace(draft_probs=draft)
+    watch = Watch(given)
+    given.target_probs[0, 0] += 1
+    with pytest.raises(SamplerError, match="wrote into its input target_probs"):
+        watch.check()
 
 
 def test_checksums_see_what_goes_around_torch_and_what_is_only_swapped():

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -175,7 +180,7 @@ def test_a_worker_reports_facts_and_identity(tmp_path):
             "runs in": "a worker process",
             "python": sampler.identity["python"],
             "torch": torch.__version__,
-            **code_of_files(file),
+            **code_of_files({"sample.py": file}),
         }
         assert call(sampler).tolist() == [[0, 0, 0]] * 3
     finally:
@@ -216,8 +221,171 @@ def test_an_object_of_this_process_can_be_wrapped():
     sampler = wrap_sampler(verify)
     assert call(sampler).shape == (3, 3)
     assert sampler.facts == Facts(declares=("ratio",), in_process=True)
-    assert "handed over" in sampler.identity["hashed"]
+    assert sampler.identity["hashed"].startswith("test_registry.py, and the code")
     sampler.close()
+
+
+def identities(sampler: object) -> Mapping[str, str]:
+    """Returns the identity of an object, which must be the same a second time."""
+    assert wrap_sampler(sampler).identity == wrap_sampler(sampler).identity
+    return wrap_sampler(sampler).identity
+
+
+def defined(file: Path, text: str) -> object:
+    """Returns `verify` as the file defines it."""
+    file.write_text(text)
+    names: dict[str, object] = {"__name__": "defined_for_a_test"}
+    exec(compile(text, str(file), "exec"), names)
+    return names["verify"]
+
+
+MAKER = """
+import functools
+def make(number, more=()):
+    def verify(batch, generator, offset={offset}):
+        return [n + number + offset for n in more if n in {{'a', 'b', 'c'}}]
+    return verify
+verify = make({number})
+"""
+
+
+@pytest.mark.parametrize(
+    "other", [{"number": 2}, {"offset": 1}], ids=["another closure", "another default"]
+)
+def test_what_a_function_holds_belongs_to_its_identity(tmp_path, other):
+    file, same = tmp_path / "mine.py", {"number": 1, "offset": 0}
+    first = identities(defined(file, MAKER.format(**same)))
+    changed = defined(file, MAKER.format(**{**same, **other}))
+    defined(file, MAKER.format(**same))  # the source file is as it was
+    assert first["hashed"].startswith("mine.py, ")
+    assert identities(defined(file, MAKER.format(**same))) == first
+    assert identities(changed)["sha256"] != first["sha256"]
+
+
+def test_the_code_that_runs_and_the_source_file_both_belong_to_the_identity(tmp_path):
+    file = tmp_path / "mine.py"
+    text = "def verify(*_): return help()\ndef help(): return 1\n"
+    first = defined(file, text)
+    before = identities(first)["sha256"]
+    file.write_text(text.replace("1", "2"))
+    assert identities(first)["sha256"] != before
+    edited = defined(file, "def verify(*_): return gain()\ndef gain(): return 1\n")
+    file.write_text(text)
+    assert identities(edited)["sha256"] != before
+
+
+class Shift:
+    """A callable with a state."""
+
+    def __init__(self, by: int) -> None:
+        self.by, self.odd, self.me = by, object(), self
+
+    def __call__(self, batch, generator):
+        return batch.draft_token_ids + self.by
+
+
+def test_methods_partials_and_instances_are_told_apart_by_what_they_hold():
+    makers = (
+        Shift,
+        lambda by: Shift(by).__call__,
+        lambda by: functools.partial(SAMPLERS["ratio"], shift={"by": by}),
+        lambda by: torch.no_grad()(Shift(by)),
+    )
+    for make in makers:
+        assert identities(make(1)) == identities(make(1))
+        assert identities(make(1))["sha256"] != identities(make(2))["sha256"]
+
+
+def typed_in() -> object:
+    names: dict[str, object] = {"torch": torch}
+    exec("def verify(batch, generator): return torch.ones(3, 3)", names)
+    return names["verify"]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "said"),
+    [
+        (torch.add, "nothing, for a builtin_function_or_method has no source file"),
+        (typed_in(), "nothing, for verify has no source file"),
+        (torch.no_grad()(typed_in()), "nothing, for verify has no source file"),
+        (functools.partial(torch.add, 1), "nothing, for a partial has no source file"),
+    ],
+)
+def test_code_without_a_source_file_is_not_identified(sampler, said):
+    identity = wrap_sampler(sampler).identity
+    assert identity["hashed"] == said
+    assert "sha256" not in identity
+
+
+def test_an_identity_is_the_same_in_every_process(tmp_path):
+    file = tmp_path / "mine_elsewhere.py"
+    defined(file, MAKER.format(number=1, offset=0))
+    shown = (
+        "from mine_elsewhere import verify; import audit.samplers.identity_of_object as own; "
+        "print(own.code_of_object(verify)['sha256'])"
+    )
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parent.parent)])
+    hashes = set()
+    for hash_seed in "12":
+        env = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", shown]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
+        hashes.add(done.stdout)
+    assert len(hashes) == 1
+
+
+@pytest.fixture
+def imports(monkeypatch) -> Iterator[None]:
+    """Forgets after a test what it has imported, and where from."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield
+    for name in sys.modules.keys() - before:
+        del sys.modules[name]
+
+
+def write_helpers(folder: Path, number: int) -> None:
+    """Writes a sampler that imports a helper, a package below it, and an installed module."""
+    (folder / "deep").mkdir(exist_ok=True)
+    installed = folder / "lib" / "site-packages"
+    installed.mkdir(parents=True, exist_ok=True)
+    (installed / "installed_for_a_test.py").write_text(f"x = {number}")
+    (folder / "not_imported.py").write_text(f"x = {number}")
+    (folder / "helper_for_a_test.py").write_text("import deep.part\nverify = deep.part.verify\n")
+    (folder / "deep" / "part.py").write_text(f"{GOOD}x = {number}\n")
+    (folder / "mine.py").write_text(
+        f"import sys; sys.path.append({str(installed)!r}); import installed_for_a_test\n"
+        "from helper_for_a_test import verify\n"
+    )
+
+
+@pytest.mark.usefixtures("imports")
+@pytest.mark.parametrize(
+    ("place", "in_process", "hashed"),
+    [
+        ("mine.py", True, "deep/part.py, helper_for_a_test.py, mine.py"),
+        ("mine.py", False, "deep/part.py, helper_for_a_test.py, mine.py"),
+        ("mine", True, "1 modules of mine and deep/part.py, helper_for_a_test.py"),
+    ],
+)
+def test_the_modules_beside_a_sampler_belong_to_its_identity(
+    tmp_path, monkeypatch, place, in_process, hashed
+):
+    monkeypatch.chdir(tmp_path)
+
+    def identity() -> Mapping[str, str]:
+        sampler = load_sampler(f"{place}:verify", in_process=in_process)
+        sampler.close()
+        return sampler.identity
+
+    write_helpers(tmp_path, 1)
+    first = identity()
+    assert first["hashed"] == hashed
+    for unseen in ("not_imported.py", "lib/site-packages/installed_for_a_test.py"):
+        (tmp_path / unseen).write_text("x = 2")
+    assert identity() == first
+    (tmp_path / "deep" / "part.py").write_text(f"{GOOD}x = 22\n")
+    assert identity()["sha256"] != first["sha256"]
 
 
 def test_a_module_is_hashed_with_all_of_its_distribution():

@@ -206,6 +206,39 @@ def test_a_hang_is_stopped_and_the_worker_stays_stopped(load):
     assert "its worker process has ended" in str(failure(sampler))
 
 
+def test_a_timeout_without_end_waits_for_the_answer(load):
+    sampler = load(ONES, timeout=float("inf"))
+    assert sampler.call(batch(), generator(1)).tolist() == [[1, 1, 1]] * 3
+
+
+def test_a_timeout_that_is_no_number_is_over_at_once(load):
+    with pytest.raises(SamplerError, match="did not answer within nan s while it was loaded"):
+        load(ONES, timeout=float("nan"))
+
+
+def test_tensors_of_other_kinds_have_their_sentence_and_the_worker_lives_on(load):
+    sampler = load(
+        "rows = len(batch.draft_probs)",
+        "tokens = torch.zeros(rows, 3, dtype=torch.int64)",
+        "if rows == 1: return tokens.to_sparse()",
+        "if rows == 2: return tokens.float().to('meta')",
+        "escaped = []",
+        "torch.func.vmap(lambda x: escaped.append(x) or x)(tokens[None])",
+        "if rows == 3: return escaped[0]",
+        "return tokens",
+    )
+    said = [
+        "returned a tensor of layout torch.sparse_coo for tokens; return an int64 tensor [1, 3]",
+        "returned a tensor on meta for tokens; return an int64 tensor [2, 3] on cpu.",
+        "left something behind that cannot be read: RuntimeError: Either your",
+    ]
+    for rows, sentence in enumerate(said, 1):
+        with pytest.raises(SamplerError) as caught:
+            sampler.call(batch(rows), generator(1))
+        assert sentence in str(caught.value)
+    assert sampler.call(batch(4), generator(1)).tolist() == [[0, 0, 0]] * 4
+
+
 def test_a_worker_killed_in_the_middle_of_a_call_is_an_error(load):
     sampler = load("time.sleep(60)")
     pid = sampler.call._process._process.pid

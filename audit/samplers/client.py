@@ -22,6 +22,7 @@ from audit.samplers.worker import wire
 
 START_SECONDS = 120.0  # importing torch and the user's packages takes none of the sampler's time
 _ALIGNMENT = 64
+_LONGEST_POLL = 3600.0  # poll() takes no more than an int of milliseconds
 
 
 class WorkerSampler:
@@ -112,8 +113,11 @@ class WorkerSampler:
     def _wait(self, deadline: float) -> None:
         poll = select.poll()
         poll.register(self._process.replies, select.POLLIN)
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise TimeoutError
+        left = max(0.0, deadline - time.monotonic())
+        while not poll.poll(1000 * min(left, _LONGEST_POLL)):
+            left = max(0.0, deadline - time.monotonic())
+            if not left:
+                raise TimeoutError
 
     def _died(self) -> SamplerError:
         printed = self._process.printed()

@@ -21,8 +21,7 @@ def check_output(batch: StepBatch, output: object) -> Tensor:
     Raises: SamplerError, naming the first offending row and value.
     """
     tokens = tokens_of(batch, output)
-    said = explain(batch, tokens)
-    said = said or explain_accepted(batch, output)
+    said = explain(batch, tokens) or explain_accepted(batch, output)
     if said:
         raise SamplerError(f"the sampler broke its contract: {said}")
     return tokens
@@ -96,8 +95,9 @@ def explain_accepted(batch: StepBatch, output: object) -> str:
 class Watch:
     """Remembers the inputs of a call, to see afterwards whether the sampler wrote into them.
 
-    It reads the counters that torch keeps of in-place operations, which costs nothing; writes
-    that go around torch show in `audit.samplers.batch.checksum_of`, at one pass over every tensor.
+    It reads the counters that torch keeps of in-place operations, which costs nothing; tensors made
+    under `torch.inference_mode` have none and are not watched. Writes that go around torch or into
+    such tensors show in `audit.samplers.batch.checksum_of`, at one pass over every tensor.
     """
 
     def __init__(self, batch: StepBatch) -> None:
@@ -112,4 +112,5 @@ class Watch:
 
 
 def _versions(batch: StepBatch) -> dict[str, int]:
-    return {name: tensor._version for name, tensor in tensors(batch).items()}
+    watched = {name: t for name, t in tensors(batch).items() if not t.is_inference()}
+    return {name: tensor._version for name, tensor in watched.items()}

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -22,14 +22,18 @@ from audit.samplers import chain, faults, rowwise, rules, transformers_adapter
 from audit.samplers.client import WorkerSampler, refusal
 from audit.samplers.facts import facts_from, nearest
 from audit.samplers.identity import code_of_files, code_of_module
+from audit.samplers.identity_of_object import code_of_object
 from audit.samplers.interface import Facts, LoadedSampler, Sampler
 from audit.samplers.worker.loading import RefusedError, load
 
 HERE, APART = "the auditing process", "a worker process"
-_OWN_FILES = (
-    *(Path(str(module.__file__)) for module in (chain, rowwise, rules)),
-    *sorted(Path(str(faults.__file__)).parent.glob("*.py")),
-)
+_OWN_FILES = {
+    path.name: path
+    for path in (
+        *(Path(str(module.__file__)) for module in (chain, rowwise, rules)),
+        *Path(str(faults.__file__)).parent.glob("*.py"),
+    )
+}
 
 
 class SamplerRow(NamedTuple):
@@ -79,11 +83,14 @@ def load_sampler(
 
 
 def wrap_sampler(sampler: Sampler) -> LoadedSampler:
-    """Returns a callable of this process as a sampler; its `draftproof` attribute is read."""
+    """Returns a callable of this process as a sampler; its `draftproof` attribute is read.
+
+    `hashed` of its identity starts with "nothing" where its code cannot be told from other code.
+    """
     name = getattr(sampler, "__qualname__", type(sampler).__qualname__)
     facts = facts_from(getattr(sampler, "draftproof", {}), name=name)
-    code = {"hashed": "nothing, for it was handed over as an object"}
-    return LoadedSampler(name, sampler, replace(facts, in_process=True), _here(name, code))
+    identity = _here(name, code_of_object(sampler))
+    return LoadedSampler(name, sampler, replace(facts, in_process=True), identity)
 
 
 def _own_names() -> list[str]:
@@ -95,7 +102,7 @@ def _own(spec: str) -> LoadedSampler:
     id_ = "ratio" if spec == "reference" else spec.partition(":")[2]
     declares = (id_,) if id_ in rules.RULES else ()
     facts = Facts(declares=declares, ragged=True, in_process=True)
-    return LoadedSampler(spec, rules.SAMPLERS[id_], facts, _here(spec, code_of_files(*_OWN_FILES)))
+    return LoadedSampler(spec, rules.SAMPLERS[id_], facts, _here(spec, code_of_files(_OWN_FILES)))
 
 
 def _transformers() -> LoadedSampler:
@@ -127,12 +134,14 @@ def _loaded_apart(spec: str, *, device: str, timeout: float, python: str | None)
     return LoadedSampler(spec, sampler, facts, identity)
 
 
-def _code(origin: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the hash of what the worker says that it loaded."""
+def _code(origin: Mapping[str, Any]) -> Mapping[str, str]:
+    """Returns the hash of what was loaded, by what `load` or the worker says of it."""
     if not origin["file"]:
         return {"hashed": f"nothing, for {origin['module']} has no file"}
-    file = Path(origin["file"])
-    return code_of_module(origin["module"], file) if origin["module"] else code_of_files(file)
+    files = {name: Path(path) for name, path in origin["files"].items()}
+    if not origin["module"]:
+        return code_of_files(files)
+    return code_of_module(origin["module"], Path(origin["file"]), files)
 
 
 def _here(spec: str, code: Mapping[str, str]) -> Mapping[str, str]:

@@ -8,7 +8,12 @@ import os
 import sys
 import traceback
 import types
+from pathlib import Path
 from typing import Any
+
+_OURS = __name__.partition(".")[0]
+_LIBRARY = Path(os.__file__).parent
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 class RefusedError(Exception):
@@ -20,11 +25,12 @@ class RefusedError(Exception):
         self.detail = detail
 
 
-def load(spec: str) -> tuple[Any, dict[str, str]]:
+def load(spec: str) -> tuple[Any, dict[str, Any]]:
     """Returns the callable that `module:object` or `path.py:object` names, and where it is from.
 
-    A class is called without arguments. The origin holds the module's name ("" for a file) and
-    its file. Raises: RefusedError, with the traceback of the user's code as detail if it failed.
+    A class is called without arguments. The origin holds the name of its `module` ("" for a file),
+    the `file` of that ("" if it has none) and all `files` of the folder that are loaded by now.
+    Raises: RefusedError, with the traceback of the user's code as detail if it failed.
     """
     place, _, name = spec.rpartition(":")
     is_file = place.endswith(".py")
@@ -43,7 +49,38 @@ def load(spec: str) -> tuple[Any, dict[str, str]]:
         raise RefusedError(
             f"{spec} is of type {kind}, which is not callable; {wanted}.", usage=True
         )
-    return found, {"module": "" if is_file else place, "file": module.__file__ or ""}
+    return found, _origin("" if is_file else place, getattr(module, "__file__", None) or "")
+
+
+def root_of(name: str, file: Path) -> Path:
+    """Returns the folder that holds a module's top-level package; `name` is "" for a mere file."""
+    return file.parents[name.count(".") + (bool(name) and file.stem == "__init__")]
+
+
+def _origin(name: str, file: str) -> dict[str, Any]:
+    if not file:
+        return {"module": name, "file": "", "files": {}}
+    root, own = root_of(name, Path(file)), Path(file)
+    files = {own, *(path for path in _loaded() if root in path.parents)}
+    by_name = {path.relative_to(root).as_posix(): str(path) for path in files}
+    return {"module": name, "file": file, "files": dict(sorted(by_name.items()))}
+
+
+def _loaded() -> set[Path]:
+    """Returns the files of all modules loaded by now that are neither ours nor installed."""
+    modules = [module for name, module in sys.modules.items() if _is_theirs(name, module)]
+    paths = {Path(os.path.abspath(vars(module)["__file__"])) for module in modules}
+    outside = {p for p in paths if _LIBRARY not in p.parents and not _INSTALLED & set(p.parts)}
+    return {path for path in outside if path.is_file()}
+
+
+def _is_theirs(name: str, module: object) -> bool:
+    """Returns whether it is a module with a file; the main script started us, not the sampler."""
+    ours = name.partition(".")[0] in (_OURS, "__main__")
+    with_file = isinstance(module, types.ModuleType) and isinstance(
+        vars(module).get("__file__"), str
+    )
+    return with_file and not ours
 
 
 def _from_file(path: str) -> types.ModuleType:

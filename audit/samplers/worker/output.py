@@ -1,4 +1,4 @@
-"""What can be told of a return value without reading a token: its type, shape, dtype, device."""
+"""What can be told of a return value without reading a token: its kind, device, shape, dtype."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 def complaint(output: Any, batch: Any) -> str:
     """Returns what is wrong with the return value as a whole, "" where nothing is.
 
-    Right is an int64 or int32 tensor [batch, gamma + 1] on the batch's device, alone or in a
+    Right is a dense int64 or int32 tensor [batch, gamma + 1] on the batch's device, alone or in a
     tuple with a second one [batch], the numbers accepted.
     """
     rows, gamma = batch.draft_token_ids.shape
@@ -29,9 +29,25 @@ def complaint(output: Any, batch: Any) -> str:
 def _wrong_tensor(value: Any, shape: tuple[int, ...], device: torch.device) -> str:
     if not isinstance(value, torch.Tensor):
         return f"a {type(value).__name__}"
+    odd = _odd_kind(value)
+    if odd:
+        return odd
+    if value.device != device:
+        return f"a tensor on {value.device}"
     if tuple(value.shape) != shape:
         return f"shape {list(value.shape)}"
     if value.dtype not in (torch.int64, torch.int32):
         holds_nan = value.is_floating_point() and bool(value.isnan().any())
         return f"dtype {value.dtype}" + (" with NaN in it" if holds_nan else "")
-    return "" if value.device == device else f"a tensor on {value.device}"
+    return ""
+
+
+def _odd_kind(value: torch.Tensor) -> str:
+    """Returns what kind of tensor it is, "" for an ordinary one: of others little can be asked."""
+    if value.is_nested:
+        return "a nested tensor"
+    if type(value) not in (torch.Tensor, torch.nn.Parameter):
+        return f"a {type(value).__name__}, a subclass of Tensor,"
+    if value.layout is not torch.strided:
+        return f"a tensor of layout {value.layout}"
+    return f"a quantised tensor of dtype {value.dtype}" if value.is_quantized else ""

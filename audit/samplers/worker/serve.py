@@ -104,6 +104,9 @@ def serve(sampler: Any, requests: int, replies: int, file: int) -> None:
             reply = answer(sampler, request, file)
         except RefusedError as refused:
             reply = {"error": str(refused), "detail": refused.detail}
+        except Exception as error:  # a tensor of a kind that cannot be read, or a lost device
+            said = f"left something behind that cannot be read: {brief(error)}."
+            reply = {"error": said, "detail": own_traceback(error)}
         send(replies, {"number": request["number"], **reply})
 
 

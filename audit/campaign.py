@@ -88,7 +88,9 @@ class Campaign:
 
     def _wanted(self, monitor: Monitor) -> bool:
         late = self.deadline is not None and time.monotonic() > self.deadline
-        return not late and not monitor.done() and monitor.setup.case.id not in self.errors
+        if late or getattr(self.sampler.call, "ended", False):
+            return False
+        return not monitor.done() and monitor.setup.case.id not in self.errors
 
     def _by_power(self) -> list[Monitor]:
         """Returns the monitors, those that see the commonest fault best first."""

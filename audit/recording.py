@@ -13,6 +13,7 @@ import torch
 
 from audit import __version__
 from audit.campaign import Campaign
+from audit.errors import SamplerError
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import HEADLINE_FAULT, numerical_tolerance
 from audit.judgement.readings import evidence_of
@@ -103,13 +104,19 @@ def audit_of(campaign: Campaign, *, predict: Sequence[str] = (), repeat: str = "
         testable=bool(declared) or seen > budget.epsilon,
         declared=declared,
     )
-    if (mixed := campaign.errors.get("")) is not None:
-        details = (mixed.detail,) if mixed.detail else ()
-        verdict = Verdict(Outcome.ERROR, f"in calls that mix cases: {mixed}", details)
+    if campaign.errors:
+        verdict = _first_error(campaign.errors)
     sampler = campaign.sampler
     facts = asdict(sampler.facts)
     named = AuditedSampler(name=sampler.name, facts=facts, identity=dict(sampler.identity))
     return Audit(sampler=named, verdict=verdict, cases=results)
+
+
+def _first_error(errors: Mapping[str, SamplerError]) -> Verdict:
+    """Returns the verdict of the first thing that went wrong: later errors may follow from it."""
+    where, error = next(iter(errors.items()))
+    details = (error.detail,) if error.detail else ()
+    return Verdict(Outcome.ERROR, f"{where or 'calls that mix cases'}: {error}", details)
 
 
 def _declared_law(campaign: Campaign) -> str:

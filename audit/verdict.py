@@ -160,7 +160,7 @@ def _pass(finding: Finding, certified: float) -> Verdict:
 def _inconclusive(finding: Finding, budget: Budget) -> Verdict:
     needed = finding.trials_needed
     if finding.certify == "bias-only" or needed is None:
-        more = "no number of trials allowed here certifies it; take a higher tier"
+        more = "this many trials cannot certify it; allow more, or a larger epsilon"
     else:
         more = f"about {max(0, needed - finding.trials)} more trials are needed"
     seen = "nothing was certified" if finding.certified is None else f"U = {finding.certified:.3g}"

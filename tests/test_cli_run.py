@@ -31,7 +31,7 @@ calls = 0
 def interrupting(batch, generator):
     global calls
     calls += 1
-    if calls == 30:
+    if calls == 80:
         signal.raise_signal(signal.SIGINT)
     p = batch.target_probs[:, 0]
     token = torch.multinomial(p, 1, generator=generator)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from audit.errors import SamplerError
 from audit.recording import audit_of
 from audit.samplers.interface import Facts, LoadedSampler
 from audit.verdict import Outcome
@@ -40,3 +41,21 @@ def test_faults_that_a_case_cannot_see_are_listed(sampler, blind):
     evidence = audit_of(made).cases[0].evidence
     assert blind in evidence.blind  # with one drafted token there is one coin
     assert "full-target-fallback" not in evidence.blind
+
+
+def test_the_first_error_is_the_one_that_is_told():
+    class Leaving:
+        """Raises at its first call and is gone afterwards."""
+
+        ended = False
+
+        def __call__(self, batch, generator):
+            Leaving.ended = True
+            raise SamplerError("it did not answer within 5 s")
+
+    sampler = LoadedSampler("mine", Leaving(), Facts(in_process=True))
+    audit = audit_of(campaign_of(sampler, [article(2), prefix_dependent(2)], cap=200))
+    assert audit.verdict.outcome is Outcome.ERROR
+    assert "did not answer within 5 s" in audit.verdict.sentence
+    outcomes = [case.verdict.outcome for case in audit.cases]
+    assert sorted(outcomes) == [Outcome.ERROR, Outcome.INCONCLUSIVE]

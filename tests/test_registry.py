@@ -75,7 +75,7 @@ def test_the_reference_is_the_ratio_rule():
         ("rule:always-accept", "did you mean fault:always-accept"),
         ("fault:", "known are reference, rule:ratio"),
         ("", "known are reference"),
-        ("my_sampler.py", "no sampler is named 'my_sampler.py'"),
+        ("my_sampler.py", "names a file but no function of it"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name, said):

@@ -50,3 +50,8 @@ def test_faults_are_excluded_by_passed_cases_only() -> None:
 def test_the_worst_case_comes_first() -> None:
     cases = [sample.good("a"), sample.bad("b"), sample.case_result("c", Outcome.ERROR, None)]
     assert [case.id for case in words.worst_first(cases)] == ["c", "b", "a"]
+
+
+def test_the_first_token_that_deviates_most_is_named() -> None:
+    assert words.first_token(sample.good("fine").evidence) == ""
+    assert words.first_token(sample.bad("off").evidence).startswith("first token ")

@@ -44,4 +44,5 @@ def validate(path: tuple[str, ...]) -> None:
     """Checks case files or folders; a broken set exits 2 and lists every error."""
     from audit.selection import select_cases
 
-    emit(f"{len(select_cases(path))} cases are valid")
+    found = len(select_cases(path))
+    emit("1 case is valid" if found == 1 else f"{found} cases are valid")

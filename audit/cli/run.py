@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +47,7 @@ def run(
     """
     from audit.run import Settings, run_audit
 
-    with shown(quiet=outputs.quiet) as progress:
+    with shown(quiet=outputs.quiet) as progress, redirect_stdout(sys.stderr):
         done = run_audit(
             sampler, cases=cases, control=control, settings=Settings(**settings),
             run_dir=run_dir, progress=progress, command=command,
@@ -63,20 +65,20 @@ def run(
 def rerun(command: str, /, record: Path, outputs: Outputs, exit_zero: bool) -> int:
     """Repeats the run behind RECORD with the same settings and seed, and compares the counts.
 
-    A repeated seed is a check of the record, not new evidence.
+    A repeated seed is a check of the record, not new evidence. Other counts exit with 1.
     """
     from audit.record import read_record
     from audit.run import run_audit
 
     before = read_record(record)
-    with shown(quiet=outputs.quiet) as progress:
+    with shown(quiet=outputs.quiet) as progress, redirect_stdout(sys.stderr):
         done = run_audit(
             before.sampler.name, cases=before.settings.cases, control=before.settings.control,
             settings=_settings_of(before), progress=progress, command=command,
         )  # fmt: skip
     outputs.write(done.record)
-    _say_differences(before, done.record)
-    return _exit_code(done, exit_zero=exit_zero)
+    differ = _say_differences(before, done.record)
+    return _exit_code(done, exit_zero=exit_zero) or int(differ and not exit_zero)
 
 
 def _settings_of(record: Record) -> Settings:
@@ -85,11 +87,14 @@ def _settings_of(record: Record) -> Settings:
     return Settings(**{item.name: getattr(record.settings, item.name) for item in fields(Settings)})
 
 
-def _say_differences(before: Record, after: Record) -> None:
+def _say_differences(before: Record, after: Record) -> bool:
+    """Says what differs and returns whether anything does."""
     from audit.record import differences
 
-    for sentence in differences(before, after) or ["same counts as in the record"]:
+    found = differences(before, after)
+    for sentence in found or ["same counts as in the record"]:
         click.echo(f"draftproof: {clean(sentence)}", err=True)
+    return bool(found)
 
 
 def _exit_code(done: AuditRun, *, exit_zero: bool) -> int:

@@ -133,12 +133,11 @@ class CaseSetup:
 
         They are those of the case before rounding, whose ties and thresholds rounding would
         move. A large case is seen through bins, and a fault that ranks or cuts single tokens
-        means something else there: it counts as unseen, 0, and only the gate's are compared.
+        means something else there: only those of the gate are compared.
         """
-        seen = dict.fromkeys(biased_faults(), 0.0)
         if not self.case.large:
-            return {name: _seen(self.case, name) for name in seen}
-        return seen | {name: max(_seen(v.case, name) for v in self.views) for name in gate_faults()}
+            return {name: _seen(self.case, name) for name in biased_faults()}
+        return {name: max(_seen(v.case, name) for v in self.views) for name in gate_faults()}
 
     def joint(self, rules: Sequence[str]) -> JointNull | None:
         """Returns the conformity null of the declared rules; None where nothing can be asked."""

@@ -18,7 +18,7 @@ from audit.evidence import (
 from audit.exact.measures import acceptance_rate, expected_tokens
 from audit.exact.tables import completed_table, joint_table
 from audit.judgement.monitor import Monitor
-from audit.judgement.prepare import JointNull, Lens, biased_faults, trials_to_certify
+from audit.judgement.prepare import JointNull, Lens, trials_to_certify
 from audit.statistics.binomial import lower_limit, upper_limit
 from audit.statistics.certificate import detectable
 from audit.statistics.chi_square import cressie_read, likelihood_ratio, pearson
@@ -61,7 +61,7 @@ def evidence_of(monitor: Monitor, *, predict: Sequence[str] = ()) -> Evidence:
             bins=len(setup.lenses[0].probabilities),
         ),
         trials_needed=trials_to_certify(setup, budget),
-        blind=tuple(f for f in biased_faults() if setup.fault_distances[f] <= budget.epsilon),
+        blind=tuple(f for f, far in setup.fault_distances.items() if far <= budget.epsilon),
         null_distance=setup.null_distance,
     )
 

@@ -48,7 +48,7 @@ def page(record: Record) -> str:
         tones=Counter(words.SIGNS[case.verdict.outcome].tone for case in record.cases),
         trials=words.trials(record),
         settings=words.settings_line(record),
-        not_excluded=words.not_excluded(record),
+        not_excluded=words.not_excluded_sentence(record),
         scope=SCOPE,
         trust=TRUST,
         glyph_width=figures.GLYPH_WIDTH,

@@ -17,7 +17,7 @@ from audit.record import Audit, CaseResult, Record
 from audit.render import words
 from audit.render.facts import case_facts
 from audit.render.plain import clean, clean_lines
-from audit.verdict import SCOPE, Outcome, Verdict
+from audit.verdict import INTERRUPTED, SCOPE, Outcome, Verdict
 
 STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
 NARROW = 90
@@ -120,13 +120,21 @@ def _findings(audit: Audit) -> list[Text]:
     lines = [
         Text.assemble(
             _word(case.verdict),
-            f"  {clean(case.id, NAME_LIMIT)}: {clean(case.verdict.sentence, 400)}",
+            f"  {clean(case.id, NAME_LIMIT)}: {clean(_finding(case), 400)}",
         )
         for case in words.worst_first(open_cases)[:MOST_FINDINGS]
     ]
     if more := len(open_cases) - len(lines):
         lines.append(Text(f"and {more} more."))
     return [*lines, Text("")] if lines else []
+
+
+def _finding(case: CaseResult) -> str:
+    """Returns the verdict's sentence, and which first token shows a failure best."""
+    shown = ""
+    if case.evidence is not None and case.verdict.outcome is Outcome.FAIL:
+        shown = words.first_token(case.evidence)
+    return f"{case.verdict.sentence}{'; ' if shown else ''}{shown}"
 
 
 def _conclusion(audit: Audit) -> Text:
@@ -142,8 +150,10 @@ def _control(record: Record) -> list[Text]:
 def _notes(record: Record) -> list[Text]:
     """Returns what limits the verdict: scope, faults that stay possible, what was not tested."""
     notes = [SCOPE]
-    if (blind := words.not_excluded(record)) is not None:
-        notes.append(f"Faults that this run does not exclude: {', '.join(blind) or 'none'}.")
+    if record.exit_code == INTERRUPTED:
+        notes.insert(0, "Interrupted: judged by what was measured; the same --run-dir goes on.")
+    if sentence := words.not_excluded_sentence(record):
+        notes.append(sentence)
     notes.append(f"Not tested: {', '.join(words.NOT_TESTED)}.")
     return [Text(note, style="dim") for note in notes]
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from audit.evidence import Evidence
 from audit.record import Audit, CaseResult, Record
 from audit.verdict import Outcome
 
@@ -30,6 +31,7 @@ SIGNS = {
     Outcome.PASS: Sign("✓", "good"),
 }
 _ORDER = list(Outcome)
+LARGE_VOCABULARY = 1000
 
 
 def worst_first(cases: Iterable[CaseResult]) -> list[CaseResult]:
@@ -48,6 +50,29 @@ def not_excluded(audit: Audit) -> list[str] | None:
         if case.evidence and case.verdict.outcome is Outcome.PASS
     ]
     return sorted(set.intersection(*passed)) if passed else None
+
+
+def not_excluded_sentence(audit: Audit) -> str:
+    """Returns what a passed run does not exclude, "" where no case passed or the run failed."""
+    faults = not_excluded(audit)
+    if faults is None or audit.verdict.outcome is not Outcome.PASS:
+        return ""
+    sentence = f"Catalogued faults that this run does not exclude: {', '.join(faults) or 'none'}."
+    if all(case.vocab_size >= LARGE_VOCABULARY for case in audit.cases):
+        sentence += " With a large vocabulary only the faults that the gate bets on are compared."
+    return sentence
+
+
+def first_token(evidence: Evidence) -> str:
+    """Returns the first token that deviates most from the target, "" where none stands out."""
+    shown, n = evidence.deviation, evidence.trials
+    rows = zip(shown.tokens, shown.expected, shown.observed, shown.low, shown.high, strict=True)
+    outside = [
+        (abs(seen / n - law), f"first token {token}: {seen / n:.1%} instead of {law:.1%}")
+        for token, law, seen, low, high in rows
+        if not low <= law <= high
+    ]
+    return max(outside)[1] if outside else ""
 
 
 def trials(audit: Audit) -> int:

@@ -66,6 +66,11 @@ class WorkerSampler:
         self._process.trim_log()
         return self._result(batch, end, reply["parts"])
 
+    @property
+    def ended(self) -> bool:
+        """Whether the worker process is gone; it is never started again."""
+        return not self._process.alive
+
     def close(self) -> None:
         """Ends the worker and all that it started."""
         self._process.end()

@@ -74,6 +74,8 @@ def load_sampler(
         return _own(spec)
     if spec == "transformers":
         return _transformers()
+    if spec.endswith(".py"):
+        raise UsageError(f"{spec} names a file but no function of it; write {spec}:verify, say.")
     place, _, name = spec.rpartition(":")
     if not (place and name) or place in ("rule", "fault"):
         raise UsageError(f"no sampler is named {nearest(spec, [*_own_names(), 'transformers'])}")

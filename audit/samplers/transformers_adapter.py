@@ -23,7 +23,7 @@ from audit.samplers.interface import Facts, StepBatch
 
 # One call of ours loops over up to max_batch rows, a fraction of a second in all.
 FACTS = Facts(declares=("ratio",), ragged=True, max_batch=256, in_process=True)
-INSTALL = "pip install 'draftproof[transformers]'"
+INSTALL = "pip install transformers"
 _FIRST = ["candidate_input_ids", "candidate_logits", "candidate_length", "new_logits"]
 # What older releases also ask for: the draft has not ended and its length has no limit.
 _LATER = {"is_done_candidate": False, "last_assistant_token_is_eos": False, "max_matches": 2**31}

@@ -101,12 +101,10 @@ class Monitor:
         if not last and (self.dependence.calls < _FEWEST_CALLS or not (hard or soft or at_look)):
             return
         self.dependent = self.dependence.sentence()
-        if self.dependent and not self.dependence.between_calls:
-            self.failures = first_row_failures(self.setup, self.budget, self._first_rows)
-        elif self.dependent:
-            return
-        else:
+        if not self.dependent:
             self.failures, self.hard = (*hard, *soft), bool(hard)
+        elif not self.dependence.between_calls:
+            self.failures = first_row_failures(self.setup, self.budget, self._first_rows)
 
     def _soft(self, *, last: bool) -> list[str]:
         """Returns proofs of a bias, which a certificate may show to be small."""

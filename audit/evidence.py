@@ -23,11 +23,6 @@ class GateReading(Result):
     log_threshold: float
     leader: str = ""
 
-    @property
-    def crossed(self) -> bool:
-        """Whether the evidence ever reached the bar."""
-        return self.log_e_max >= self.log_threshold
-
 
 @dataclass(frozen=True)
 class ViewReading(Result):

@@ -15,6 +15,7 @@ from typing import Literal
 
 from audit.errors import CaseError
 from audit.row import Row
+from audit.tree import Tree
 
 Prefix = tuple[int, ...]
 Extend = Literal["none", "repeat", "rotate"]
@@ -74,6 +75,8 @@ class Case:
 
     `sampling` is the sentence that describes the sampling rules already applied, "" for none.
     `greedy` is true at temperature 0: every target row is one-hot and only the greedy law judges.
+    `tree` is the shape of the drafts where they are more than one chain of gamma tokens; gamma is
+    then its depth.
     """
 
     id: str
@@ -87,10 +90,16 @@ class Case:
     greedy: bool = False
     large: bool = False
     source: str = ""
+    tree: Tree | None = None
 
     def prefixes(self, length: int) -> Iterator[Prefix]:
         """Yields all V^length prefixes in the order of their codes (first token leads)."""
         return itertools.product(range(self.vocab_size), repeat=length)
+
+    @property
+    def drafted(self) -> int:
+        """The number of drafted tokens of a round: gamma, or the nodes of the tree."""
+        return self.num_speculative_tokens if self.tree is None else self.tree.nodes
 
     @property
     def context_free(self) -> bool:
@@ -102,7 +111,8 @@ class Case:
         """The SHA-256 of all that decides a result: sizes, modes, and rows after all rules."""
         gamma = self.num_speculative_tokens
         facts = (self.vocab_size, gamma, self.certify, self.greedy, self.large)
-        digest = hashlib.sha256(repr(facts).encode())
+        shape = () if self.tree is None else (self.tree,)
+        digest = hashlib.sha256(repr(facts + shape).encode())
         for rows, longest in ((self.target, gamma), (self.draft, gamma - 1)):
             for length in range(1 if rows.context_free else longest + 1):
                 for prefix in self.prefixes(length):

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from fractions import Fraction
 from types import MappingProxyType
 
+from audit.case import Case
 from audit.errors import UsageError
 from audit.exact import rules
 from audit.exact.faults import acceptance, blocks, fallback, lossy, randomness, stages
@@ -86,19 +88,37 @@ _FAULTS = (
 RULES: Mapping[str, Rule] = MappingProxyType({entry.id: entry for entry in (*_LOSSLESS, *_FAULTS)})
 
 
-def rule(rule_id: str) -> Rule:
-    """Returns the catalogue entry with this id.
+def rule(wanted: str | Rule) -> Rule:
+    """Returns the catalogue entry with this id; `id@value` is the entry at another constant.
+
+    A Rule is returned as it is, so that an entry of one's own can stand wherever an id can.
 
     Raises:
-        UsageError: no entry has it.
+        UsageError: no entry has this id, or it cannot have this constant.
 
     >>> rule("ratio").lossless
     True
     """
-    if rule_id not in RULES:
-        nearest = difflib.get_close_matches(rule_id, RULES, n=1, cutoff=0.0)
+    if isinstance(wanted, Rule):
+        return wanted
+    name, at, value = wanted.partition("@")
+    if name not in RULES:
+        nearest = difflib.get_close_matches(name, RULES, n=1, cutoff=0.0)
         raise UsageError(
-            f'no rule or fault is called "{rule_id}": the nearest of {len(RULES)} ids is '
+            f'no rule or fault is called "{name}": the nearest of {len(RULES)} ids is '
             f'"{nearest[0]}".'
         )
-    return RULES[rule_id]
+    try:
+        return RULES[name].at(Fraction(value)) if at else RULES[name]
+    except (ValueError, ZeroDivisionError) as error:
+        raise UsageError(f'"{wanted}" is no entry of the catalogue: {error}.') from None
+
+
+def rules_for(case: Case) -> tuple[str, ...]:
+    """Returns the ids of the entries that verify drafts of this case's shape."""
+    drafting = None if case.tree is None else case.tree.drafting
+    return tuple(
+        name
+        for name, entry in RULES.items()
+        if (drafting in entry.trees if drafting else not entry.trees)
+    )

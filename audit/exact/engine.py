@@ -12,39 +12,40 @@ from fractions import Fraction
 from functools import lru_cache
 
 from audit.case import Case
-from audit.exact.catalogue import rule
+from audit.exact import catalogue
 from audit.exact.chain import Branch
 from audit.exact.law import Law
 from audit.exact.paths import Rounds, cells_of, levels, refuse_beyond_limit, rounds_of
 from audit.exact.ratios import Ratios, constant, summed, whole
+from audit.exact.rule import Rule
 
 Masses = Iterator[tuple[int, Ratios]]
 
 
 @lru_cache(maxsize=64)
-def block_law(case: Case, rule_id: str) -> Law:
+def block_law(case: Case, rule: str | Rule) -> Law:
     """Returns the law of the emitted blocks, `()` for an undefined outcome or an empty block.
 
     Raises:
         UsageError: the rule is unknown or the case is beyond CELL_LIMIT.
     """
-    rounds, branches = branches_of(case, rule_id)
+    rounds, branches = branches_of(case, rule)
     parts = ((branch.length, _emitted(rounds, branch)) for branch in branches)
     return Law.of(parts, vocab_size=case.vocab_size)
 
 
 @lru_cache(maxsize=64)
-def completed_law(case: Case, rule_id: str) -> Law:
+def completed_law(case: Case, rule: str | Rule) -> Law:
     """Returns the law of the emitted blocks, each extended to gamma + 1 tokens by the target.
 
     Undefined outcomes stay `()`, an empty block is continued. A block whose prefix has target
     probability 0 and no row in the case has no continuation: its mass stays on the block itself.
     """
-    rounds, branches = branches_of(case, rule_id)
+    rounds, branches = branches_of(case, rule)
     empty = sum(
         (summed(b.mass(rounds), case.vocab_size) for b in branches if not b.length), Fraction(0)
     )
-    emitted = {**block_law(case, rule_id).tables, 0: constant(empty)}
+    emitted = {**block_law(case, rule).tables, 0: constant(empty)}
     return Law.of(_extended(case, emitted), vocab_size=case.vocab_size)
 
 
@@ -66,10 +67,10 @@ def rounds_of_case(case: Case) -> Rounds:
 
 
 @lru_cache(maxsize=32)
-def branches_of(case: Case, rule_id: str) -> tuple[Rounds, list[Branch]]:
+def branches_of(case: Case, rule: str | Rule) -> tuple[Rounds, list[Branch]]:
     """Returns the rounds of a case and the ways they can end under a rule."""
     rounds = rounds_of_case(case)
-    return rounds, rule(rule_id).law(rounds)
+    return rounds, catalogue.rule(rule).law(rounds)
 
 
 def given_path(rounds: Rounds, branch: Branch) -> Ratios:

@@ -16,6 +16,7 @@ from audit.exact.engine import block_law, branches_of
 from audit.exact.law import Law
 from audit.exact.paths import Rounds
 from audit.exact.ratios import Ratios, minimum, of_row, summed
+from audit.exact.rule import Rule
 from audit.row import Row
 
 
@@ -43,32 +44,30 @@ def residual(p: Row, q: Row) -> Row | None:
     return Row.normalised(weights.ravel().tolist()) if weights.any() else None
 
 
-def expected_tokens(case: Case, rule_id: str) -> Fraction:
+def expected_tokens(case: Case, rule: str | Rule) -> Fraction:
     """Returns the mean number of tokens that a round emits; an undefined outcome counts as 0."""
-    law = block_law(case, rule_id)
+    law = block_law(case, rule)
     return sum((length * law.of_length(length) for length in law.tables), start=Fraction(0))
 
 
-def number_accepted_law(case: Case, rule_id: str) -> tuple[Fraction, ...]:
+def number_accepted_law(case: Case, rule: str | Rule) -> tuple[Fraction, ...]:
     """Returns P(n drafted tokens pass their test) for n = 0..gamma."""
-    rounds, branches = branches_of(case, rule_id)
+    rounds, branches = branches_of(case, rule)
     chances = [Fraction(0)] * (rounds.gamma + 1)
     for branch in branches:
         chances[branch.accepted] += summed(branch.mass(rounds), rounds.vocab_size)
     return tuple(chances)
 
 
-def kept_masses(case: Case, rule_id: str) -> list[Fraction]:
+def kept_masses(case: Case, rule: str | Rule) -> list[Fraction]:
     """Returns P(x is the first drafted token and is kept) by token x."""
-    rounds, branches = branches_of(case, rule_id)
+    rounds, branches = branches_of(case, rule)
     return _by_first_drafted(rounds, (branch for branch in branches if branch.kept))
 
 
-def acceptance_by_token(case: Case, rule_id: str) -> list[Fraction | None]:
+def acceptance_by_token(case: Case, rule: str | Rule) -> list[Fraction | None]:
     """Returns P(x is kept | x is the first drafted token) by token x, None if x never is."""
-    pairs = zip(
-        kept_masses(case, rule_id), _by_first_drafted(*branches_of(case, rule_id)), strict=True
-    )
+    pairs = zip(kept_masses(case, rule), _by_first_drafted(*branches_of(case, rule)), strict=True)
     return [mass / drafted if drafted else None for mass, drafted in pairs]
 
 
@@ -82,18 +81,18 @@ def _by_first_drafted(rounds: Rounds, branches: Iterable[Branch]) -> list[Fracti
     return masses
 
 
-def recovered_law(case: Case, rule_id: str, *, accepted: int = 0) -> Law | None:
+def recovered_law(case: Case, rule: str | Rule, *, accepted: int = 0) -> Law | None:
     """Returns the law of the token drawn after a rejection that follows `accepted` kept tokens.
 
     None where that never happens; `()` holds the mass of draws from nothing.
     """
-    rounds, branches = branches_of(case, rule_id)
+    rounds, branches = branches_of(case, rule)
     return _draw(rounds, (b for b in branches if b.leading == accepted < rounds.gamma and b.rows))
 
 
-def bonus_law(case: Case, rule_id: str) -> Law | None:
+def bonus_law(case: Case, rule: str | Rule) -> Law | None:
     """Returns the law of the token drawn after full acceptance, None where there is none."""
-    rounds, branches = branches_of(case, rule_id)
+    rounds, branches = branches_of(case, rule)
     return _draw(rounds, (b for b in branches if b.leading == rounds.gamma and b.rows))
 
 

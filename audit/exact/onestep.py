@@ -21,6 +21,7 @@ from audit.exact.chain import Chain
 from audit.exact.engine import completed_law, target_law
 from audit.exact.paths import Step
 from audit.exact.ratios import Ratios, of_row
+from audit.exact.rule import Rule
 from audit.row import Numerators, Row
 
 _FIXED_POINT = 2**256
@@ -73,34 +74,34 @@ class OneStep:
         return distance == 0
 
 
-def causal_chain(rule_id: str) -> Chain:
+def causal_chain(wanted: str | Rule) -> Chain:
     """Returns the three ingredients of a prefix-causal rule.
 
     Raises:
         UsageError: the rule is unknown or not prefix-causal.
     """
-    law = rule(rule_id).law
+    law = rule(wanted).law
     if isinstance(law, Chain) and law.causal:
         return law
     raise UsageError(
-        f'rule "{rule_id}" has no one-step law, since a token depends on more than the rows after '
-        f"its prefix: choose one of {', '.join(sorted(filter(is_causal, RULES)))}."
+        f'rule "{rule(wanted).id}" has no one-step law, since a token depends on more than the '
+        f"rows after its prefix: choose one of {', '.join(sorted(filter(is_causal, RULES)))}."
     )
 
 
-def is_causal(rule_id: str) -> bool:
+def is_causal(wanted: str | Rule) -> bool:
     """Returns whether the one-step check decides the rule."""
-    law = rule(rule_id).law
+    law = rule(wanted).law
     return isinstance(law, Chain) and law.causal
 
 
-def one_step(rule_id: str, p: Row, q: Row) -> OneStep:
+def one_step(wanted: str | Rule, p: Row, q: Row) -> OneStep:
     """Returns the masses that one step emits when x is drafted from `q` and the target is `p`.
 
     out(y) = q(y) a(y) + f(y) sum_x b(x), where b(x) = q(x) (1 - a(x)) / F(x), f is the fallback
     weight and F(x) its sum; where the rejected token is left out of f, so is x = y in the sum.
     """
-    chain = causal_chain(rule_id)
+    chain = causal_chain(wanted)
     # One row for all drafted tokens at once; a prefix-causal rule reads no other position.
     step = Step.alone(of_row(p), of_row(q), np.arange(len(p)))
     accept, weights = chain.passes(step), chain.weights(step)
@@ -117,40 +118,40 @@ def one_step(rule_id: str, p: Row, q: Row) -> OneStep:
     return OneStep(kept, drawn, denominator, slack)
 
 
-def one_step_law(rule_id: str, p: Row, q: Row) -> Row:
+def one_step_law(wanted: str | Rule, p: Row, q: Row) -> Row:
     """Returns the law of the token that one step of a prefix-causal rule emits.
 
     Raises:
         UsageError: the rule is not prefix-causal, or the law has no reasonable denominator.
     """
-    step = one_step(rule_id, p, q)
+    step = one_step(wanted, p, q)
     if step.slack:
         raise UsageError(
-            f'the one-step law of "{rule_id}" at a vocabulary of {len(p)} has a common '
+            f'the one-step law of "{rule(wanted).id}" at a vocabulary of {len(p)} has a common '
             f"denominator of more than {_longest_denominator(len(p))} bits: use one_step, which "
             "bounds the error."
         )
     return Row.normalised((step.kept + step.recovered).tolist())
 
 
-def is_lossless_on(case: Case, rule_id: str) -> bool:
+def is_lossless_on(case: Case, wanted: str | Rule) -> bool:
     """Returns whether the rule's completed law on the case is the target's, exactly.
 
     Prefix-causal rules are decided by the one-step check, all others by their joint law.
     """
-    if not is_causal(rule_id):
-        return completed_law(case, rule_id) == target_law(case)
+    if not is_causal(wanted):
+        return completed_law(case, wanted) == target_law(case)
     reached: list[Prefix] = [()]
     # Where rows do not depend on the prefix, the first position stands for all of them.
     for _ in range(1 if case.context_free else case.num_speculative_tokens):
         longer: list[Prefix] = []
         for prefix in reached:
-            step = one_step(rule_id, case.target[prefix], case.draft[prefix])
+            step = one_step(wanted, case.target[prefix], case.draft[prefix])
             if not step.emits(case.target[prefix]):
                 return False
             longer += [(*prefix, token) for token in np.flatnonzero(step.kept).tolist()]
         reached = longer[:1] if case.context_free else longer
-    return all(_bonus_is_target(causal_chain(rule_id), case, prefix) for prefix in reached)
+    return all(_bonus_is_target(causal_chain(wanted), case, prefix) for prefix in reached)
 
 
 def _bonus_is_target(chain: Chain, case: Case, block: Prefix) -> bool:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 from audit.exact.chain import Branch
 from audit.exact.paths import Rounds
+from audit.tree import Drafting
 
 Family = Literal["lossless", "lossy", "fault"]
+RoundLaw = Callable[[Rounds], list[Branch]]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """The constant of an entry that is one of many alike: what it is and the value listed."""
+    """The constant of an entry that is one of many alike.
+
+    value is the one listed; law gives the rule at any other in [low, high]; whole: only whole
+    numbers make sense.
+    """
 
     name: str
     value: Fraction
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(1)
+    law: Callable[[Fraction], RoundLaw] | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,8 @@ class Rule:
     reports: public reports of the same defect, or of a correct rule taken for one. lossless: the
     completed law is the target's on every case the rule is made for (for `greedy` those at
     temperature 0). gate: an audit stakes part of its start capital on this fault. code: the
-    entry's number in the tables that its values are checked with.
+    entry's number in the tables that its values are checked with. trees: how the siblings of a
+    draft tree may be drawn for this rule, () for a rule of chains.
     """
 
     id: str
@@ -36,10 +47,28 @@ class Rule:
     meaning: str
     formula: str
     happens: str
-    law: Callable[[Rounds], list[Branch]]
+    law: RoundLaw
     reports: tuple[str, ...] = ()
     reference: str = ""
     lossless: bool = False
     gate: bool = False
     code: str = ""
     parameter: Parameter | None = None
+    trees: tuple[Drafting, ...] = ()
+
+    def at(self, value: Fraction) -> Rule:
+        """Returns the entry with its constant at `value`, called `id@value`.
+
+        Raises: ValueError where the entry has no constant, or `value` is beyond its bounds.
+        """
+        known = self.parameter
+        if known is None or known.law is None:
+            raise ValueError(f"{self.id} has no constant")
+        if not known.low <= value <= known.high or (known.whole and value.denominator > 1):
+            kind = "a whole number" if known.whole else "a number"
+            raise ValueError(
+                f"{self.id} with {known.name} {value}: it must be {kind} from {known.low} to "
+                f"{known.high}"
+            )
+        moved = replace(known, value=value)
+        return replace(self, id=f"{self.id}@{value}", law=known.law(value), parameter=moved)

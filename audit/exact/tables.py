@@ -17,6 +17,7 @@ from audit.exact.law import Law
 from audit.exact.onestep import causal_chain, one_step
 from audit.exact.paths import Rounds, refuse_beyond_limit
 from audit.exact.ratios import Ratios, of_row
+from audit.exact.rule import Rule
 
 Table = npt.NDArray[np.float64]
 
@@ -26,15 +27,15 @@ def target_table(case: Case) -> Table:
     return _whole_blocks(target_law(case), case)
 
 
-def completed_table(case: Case, rule_id: str) -> Table:
+def completed_table(case: Case, rule: str | Rule) -> Table:
     """Returns the completed law of a rule, float64 [V ** (gamma + 1)].
 
     Mass without a completed block (undefined outcomes) is left out: the sum is then below 1.
     """
-    return _whole_blocks(completed_law(case, rule_id), case)
+    return _whole_blocks(completed_law(case, rule), case)
 
 
-def joint_table(case: Case, rule_id: str) -> list[Table]:
+def joint_table(case: Case, rule: str | Rule) -> list[Table]:
     """Returns P(draft block, emitted block) by emitted length 1..gamma + 1.
 
     Each is float64 [V ** gamma, V ** length]; undefined and empty outcomes are left out. The
@@ -43,7 +44,7 @@ def joint_table(case: Case, rule_id: str) -> list[Table]:
     Raises:
         UsageError: V ** (2 gamma + 1) is beyond CELL_LIMIT.
     """
-    rounds, branches = branches_of(case, rule_id)
+    rounds, branches = branches_of(case, rule)
     paths, size = len(rounds.tokens), rounds.vocab_size
     refuse_beyond_limit(paths * size ** (rounds.gamma + 1), of="the joint law of draft and output")
     tables: list[Ratios | None] = [None] * (rounds.gamma + 1)
@@ -56,7 +57,7 @@ def joint_table(case: Case, rule_id: str) -> list[Table]:
     ]
 
 
-def step_table(case: Case, rule_id: str) -> Table:
+def step_table(case: Case, rule: str | Rule) -> Table:
     """Returns one step of a prefix-causal rule on a context-free case, float64 [3, V].
 
     Rows: the mass accepted, the mass drawn after a rejection, and the law of the bonus token (0
@@ -71,8 +72,8 @@ def step_table(case: Case, rule_id: str) -> Table:
             "all: use completed_table."
         )
     p, q = case.target[()], case.draft[()]
-    step = one_step(rule_id, p, q)
-    bonus = causal_chain(rule_id).bonus([of_row(p)] * 2, [of_row(q)])
+    step = one_step(rule, p, q)
+    bonus = causal_chain(rule).bonus([of_row(p)] * 2, [of_row(q)])
     scale = np.array([step.denominator], dtype=object)
     return np.stack(
         [

@@ -44,6 +44,22 @@ class StepBatch(NamedTuple):
     options: RowOptions | None = None
 
 
+class TreeBatch(NamedTuple):
+    """One round for a batch of rows whose drafts form a tree, the same shape in every row.
+
+    draft_token_ids int64 [batch, nodes]; parents int64 [nodes], the node that a node continues,
+    -1 for the first level; draft_probs [batch, nodes, vocab], the row that the siblings at this
+    place were drawn from, before any of them was taken away; target_probs [batch, nodes + 1,
+    vocab], row 0 after the prompt and row i + 1 after node i. Siblings stand in the order in
+    which they were drawn. Tensors may be views and must not be written to.
+    """
+
+    draft_token_ids: torch.Tensor
+    parents: torch.Tensor
+    draft_probs: torch.Tensor
+    target_probs: torch.Tensor
+
+
 class Sampler(Protocol):
     """The callable that is audited."""
 

@@ -17,6 +17,7 @@ from audit.errors import UsageError
 from audit.exact import rules
 from audit.exact.faults import acceptance, blocks, fallback, lossy, randomness, stages
 from audit.exact.rule import Rule
+from audit.tree import Drafting
 
 _LOSSLESS = (
     Rule(
@@ -87,6 +88,13 @@ _FAULTS = (
 
 RULES: Mapping[str, Rule] = MappingProxyType({entry.id: entry for entry in (*_LOSSLESS, *_FAULTS)})
 
+_HEADLINES: Mapping[Drafting | None, str] = {
+    None: "full-target-fallback",
+    "independent": "siblings-full-target-fallback",
+    "distinct": "distinct-full-target-fallback",
+    "fixed": "fixed-full-target-fallback",
+}
+
 
 def rule(wanted: str | Rule) -> Rule:
     """Returns the catalogue entry with this id; `id@value` is the entry at another constant.
@@ -122,3 +130,8 @@ def rules_for(case: Case) -> tuple[str, ...]:
         for name, entry in RULES.items()
         if (drafting in entry.trees if drafting else not entry.trees)
     )
+
+
+def headline(case: Case) -> str:
+    """Returns the id of the commonest public defect on drafts of this case's shape."""
+    return _HEADLINES[None if case.tree is None else case.tree.drafting]

@@ -39,7 +39,8 @@ class Rule:
     completed law is the target's on every case the rule is made for (for `greedy` those at
     temperature 0). gate: an audit stakes part of its start capital on this fault. code: the
     entry's number in the tables that its values are checked with. trees: how the siblings of a
-    draft tree may be drawn for this rule, () for a rule of chains.
+    draft tree may be drawn for this rule, () for a rule of chains. base: the lossless rule that a
+    fault departs from, which a weakened fault follows the rest of the time.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Rule:
     code: str = ""
     parameter: Parameter | None = None
     trees: tuple[Drafting, ...] = ()
+    base: str = "ratio"
 
     def at(self, value: Fraction) -> Rule:
         """Returns the entry with its constant at `value`, called `id@value`.

@@ -19,16 +19,21 @@ RoundLaw = Callable[[Rounds], list[Branch]]
 class Parameter:
     """The constant of an entry that is one of many alike.
 
-    value is the one listed; law gives the rule at any other in [low, high]; whole: only whole
-    numbers make sense.
+    value is the one listed; law gives the rule at any in [low, high]; whole: only whole numbers
+    make sense.
     """
 
     name: str
     value: Fraction
-    low: Fraction = Fraction(0)
-    high: Fraction = Fraction(1)
-    law: Callable[[Fraction], RoundLaw] | None = None
+    low: Fraction
+    high: Fraction
+    law: Callable[[Fraction], RoundLaw]
     whole: bool = False
+
+    @property
+    def listed(self) -> RoundLaw:
+        """The rule at the constant that is listed."""
+        return self.law(self.value)
 
 
 @dataclass(frozen=True)
@@ -64,13 +69,16 @@ class Rule:
         Raises: ValueError where the entry has no constant, or `value` is beyond its bounds.
         """
         known = self.parameter
-        if known is None or known.law is None:
-            raise ValueError(f"{self.id} has no constant")
+        if known is None:
+            raise ValueError("it has no constant")
         if not known.low <= value <= known.high or (known.whole and value.denominator > 1):
             kind = "a whole number" if known.whole else "a number"
-            raise ValueError(
-                f"{self.id} with {known.name} {value}: it must be {kind} from {known.low} to "
-                f"{known.high}"
-            )
-        moved = replace(known, value=value)
-        return replace(self, id=f"{self.id}@{value}", law=known.law(value), parameter=moved)
+            bounds = f"from {known.low} to {known.high}"
+            raise ValueError(f"its constant ({known.name}) must be {kind} {bounds}")
+        return replace(
+            self,
+            id=f"{self.id}@{value}",
+            meaning=f"{self.meaning}; here with {known.name} {value}",
+            law=known.law(value),
+            parameter=replace(known, value=value),
+        )

@@ -1,14 +1,16 @@
 """The lossless rules as exact laws of one round.
 
 References: Leviathan, Kalman, Matias (2023), Algorithm 1, and Chen et al. (2023) for `RATIO`;
-Sun et al. (2025) for `block`.
+Sun et al. (2025) for `BLOCK`; Daliri, Musco, Suresh (2024) for `GUMBEL_COUPLED`.
 """
 
 from __future__ import annotations
 
-from audit.exact.chain import Branch, Chain, RowSequence
-from audit.exact.paths import Rounds, Step
-from audit.exact.ratios import Ratios, clipped_ratio, whole
+from audit.exact.block import Block
+from audit.exact.chain import Chain, RowSequence
+from audit.exact.paths import Step
+from audit.exact.race import second_race
+from audit.exact.ratios import Ratios, whole
 from audit.exact.rowwise import argmax, most_probable
 
 
@@ -37,37 +39,21 @@ def argmax_bonus(target: RowSequence, draft: RowSequence) -> Ratios:
     return most_probable(target[-1])
 
 
+def second_draw(step: Step) -> Ratios:
+    """Returns the law of the draw from p by the exponential noise that drew x from q."""
+    return second_race(step.q, step.p, step.token)
+
+
+def stays(step: Step) -> Ratios:
+    """Returns the probability that the noise which drew x from q draws x from p as well."""
+    return second_draw(step).at(step.token)
+
+
 RATIO = Chain()
 GREEDY = Chain(accept=is_argmax, fallback=argmax_target, bonus=argmax_bonus)
 POINT_MASS = Chain(accept=target_prob, fallback=target, without_rejected=True)
 # Drawing y from p and keeping x while y = x accepts with p(x) and, given y != x, leaves y with
 # p without x: the law of POINT_MASS, reached by other code.
 SAMPLER_MATCH = POINT_MASS
-
-
-def block(rounds: Rounds) -> list[Branch]:
-    """Returns the ways a round of block verification can end.
-
-    Every prefix i is tested with its own coin and the longest one that passes is kept. With
-    P_0 = 1, P_i = min(1, P_(i-1) p(x_i) / q(x_i)) and S_i the sum of (P_i p - q)+ at the next
-    position, prefix i fails with probability (1 - P_i) / (S_i + 1 - P_i), and 0/0 is no failure;
-    the whole block fails with probability 1 - P_gamma.
-    """
-    survive, branches, fails = whole([1]), [], []
-    for kept, step in enumerate(rounds.steps):
-        excess = (survive.column() * step.p - step.q).positive()
-        fails.append(clipped_ratio(survive.complement(), excess.total() + survive.complement()))
-        branches.append(Branch(kept, fails[-1].complement(), (excess.normalised(),)))
-        survive = clipped_ratio(survive * step.px, step.qx)
-    fails.append(survive.complement())
-    branches.append(Branch(rounds.gamma, survive, (rounds.target[-1],)))
-    return _longest_passing(branches, fails)
-
-
-def _longest_passing(branches: list[Branch], fails: list[Ratios]) -> list[Branch]:
-    """Returns the branches with the chance that their prefix passes and no longer one does."""
-    found, longer_fail = [], whole([1])
-    for branch, fail in zip(reversed(branches), reversed(fails), strict=True):
-        found.append(Branch(branch.kept, branch.chance * longer_fail, branch.rows))
-        longer_fail = (longer_fail * fail).reduced()
-    return found[::-1]
+BLOCK = Block()
+GUMBEL_COUPLED = Chain(accept=stays, fallback=second_draw, without_rejected=True, causal=False)

@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from audit.samplers.interface import StepBatch
+from audit.samplers.interface import Batch, StepBatch
 
 
-def toss(batch: StepBatch, width: int, generator: torch.Generator) -> Tensor:
+def toss(batch: Batch, width: int, generator: torch.Generator) -> Tensor:
     """Returns coins in [0, 1), float64 [batch, width], made on the generator's device."""
     rows = len(batch.draft_token_ids)
     coins = torch.rand(

@@ -1,7 +1,8 @@
 """What processing does to rows of probabilities, float64 [..., vocab].
 
-Equal probabilities go to the lower id. NEAR is what rounding to float32 may do to a probability:
-within it, a value counts as the bound that it was meant to meet.
+Equal probabilities go to the lower id. Processings that have a constant are made from it. NEAR is
+what rounding to float32 may do to a probability: within it, a value counts as the bound that it was
+meant to meet.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from audit.samplers.interface import StepBatch
 
@@ -22,9 +24,9 @@ def most_probable(rows: Tensor) -> Tensor:
     return torch.zeros_like(rows).scatter_(-1, rows.argmax(-1, keepdim=True), 1.0)
 
 
-def cut_to_two(rows: Tensor) -> Tensor:
-    """Returns the rows with all but their two most probable tokens set to 0, not normalised."""
-    beyond = rows.sort(dim=-1, descending=True, stable=True).indices[..., 2:]
+def cut_to(rows: Tensor, k: float) -> Tensor:
+    """Returns the rows with all but their k most probable tokens set to 0, not normalised."""
+    beyond = rows.sort(dim=-1, descending=True, stable=True).indices[..., int(k) :]
     return rows.scatter(-1, beyond, 0.0)
 
 
@@ -34,24 +36,38 @@ def normalised(rows: Tensor) -> Tensor:
     return torch.where(sums > 0, rows / sums, 0.0)
 
 
-def top_two(rows: Tensor) -> Tensor:
-    """Returns the laws of the two most probable tokens."""
-    return normalised(cut_to_two(rows))
+def top(k: float) -> Processing:
+    """Returns the processing that leaves the laws of the k most probable tokens."""
+    return lambda rows: normalised(cut_to(rows, k))
 
 
-def squared(rows: Tensor) -> Tensor:
-    """Returns the rows at half their temperature."""
-    return normalised(rows * rows)
+def tempered(temperature: float) -> Processing:
+    """Returns the processing that sets the temperature: p ** (1 / T), normalised."""
+    return lambda rows: normalised(rows ** (1 / temperature))
 
 
-def without_last_id(rows: Tensor) -> Tensor:
-    """Returns the laws of all tokens but the one with the last id."""
-    return normalised(torch.nn.functional.pad(rows[..., :-1], (0, 1)))
+def without_last_ids(count: float) -> Processing:
+    """Returns the processing that leaves the laws of all tokens but the `count` last ids."""
+
+    def cut(rows: Tensor) -> Tensor:
+        kept = rows[..., : max(rows.shape[-1] - int(count), 0)]
+        return normalised(pad(kept, (0, rows.shape[-1] - kept.shape[-1])))
+
+    return cut
 
 
-def in_eighths(rows: Tensor) -> Tensor:
-    """Returns every probability rounded to the nearest 1/8, ties to even, not normalised."""
-    return (rows * 8).round() / 8
+def rounded_to(step: float) -> Processing:
+    """Returns the processing that rounds to multiples of `step`, ties to even, not normalised.
+
+    What lies within NEAR of a tie is one.
+    """
+
+    def rounded(rows: Tensor) -> Tensor:
+        halves = rows * (2 / step)
+        tied = (halves - halves.round()).abs() < NEAR
+        return torch.where(tied, halves.round(), halves).div_(2).round_() * step
+
+    return rounded
 
 
 def as_they_are(rows: Tensor) -> Tensor:

@@ -10,13 +10,9 @@ from audit.exact.chain import Chain, target_over_draft
 from audit.exact.integers import product
 from audit.exact.paths import Step
 from audit.exact.ratios import Ratios, clipped_ratio, constant, minimum, whole
-from audit.exact.rowwise import both_as, next_id, rejection_below
+from audit.exact.rowwise import both_as, id_ahead
 from audit.exact.rule import Parameter, Rule
 from audit.exact.rules import GREEDY, is_argmax, target, target_prob
-
-EPSILON = Fraction(1, 20)
-TINY = Fraction(7, 20)
-GRID = 16
 
 
 def always(step: Step) -> Ratios:
@@ -44,9 +40,10 @@ def squared_ratio(step: Step) -> Ratios:
     return target_over_draft(step) * target_over_draft(step)
 
 
-def smoothed_ratio(step: Step) -> Ratios:
-    """Returns min(1, (p(x) + EPSILON) / (q(x) + EPSILON))."""
-    return clipped_ratio(step.px + constant(EPSILON), step.qx + constant(EPSILON))
+def smoothed_ratio(epsilon: Fraction) -> Chain:
+    """Returns the rule that accepts with min(1, (p(x) + epsilon) / (q(x) + epsilon))."""
+    more = constant(epsilon)
+    return Chain(accept=lambda step: clipped_ratio(step.px + more, step.qx + more))
 
 
 def target_over_largest(step: Step) -> Ratios:
@@ -54,19 +51,29 @@ def target_over_largest(step: Step) -> Ratios:
     return clipped_ratio(step.px, Ratios(step.p.numerators.max(-1), step.p.denominators[..., 0]))
 
 
-def unless_tiny(step: Step) -> Ratios:
-    """Returns 1 where the probability of a rejection is below TINY, else min(1, p(x) / q(x))."""
-    tiny = whole(rejection_below(step, TINY))
-    return tiny + tiny.complement() * target_over_draft(step)
+def on_a_grid(points: Fraction) -> Chain:
+    """Returns the rule whose coin is one of 0, 1/N, ..., 1 - 1/N and must be at most p / q."""
+    size = np.array([int(points)])
+
+    def reached(step: Step) -> Ratios:
+        ratio = target_over_draft(step)
+        below = product(ratio.numerators, size) // ratio.denominators
+        return minimum(Ratios(below + 1, size), whole([1]))
+
+    return Chain(accept=reached)
 
 
-def on_a_grid(step: Step) -> Ratios:
-    """Returns P(coin <= p(x) / q(x)) for a coin that is one of 0, 1/GRID, ..., 1 - 1/GRID."""
-    ratio = target_over_draft(step)
-    below = product(ratio.numerators, np.array([GRID])) // ratio.denominators
-    reached = Ratios(below + 1, np.array([GRID]))
-    return minimum(reached, whole([1]))
+def at_other_id(offset: Fraction) -> Chain:
+    """Returns the rule that tests x with the ratio at the id `offset` further on."""
+    return Chain(tested=both_as(id_ahead(offset)))
 
+
+EPSILON = Parameter(
+    "epsilon in the ratio", Fraction(1, 20), Fraction(0), Fraction(1), law=smoothed_ratio
+)
+OFFSET = Parameter("id offset", Fraction(1), Fraction(1), Fraction(64), law=at_other_id, whole=True)
+# A float32 in [0, 1) of the usual making is one of 2**24 numbers.
+GRID = Parameter("coin grid", Fraction(16), Fraction(1), Fraction(2**24), law=on_a_grid, whole=True)
 
 ENTRIES = (
     Rule(
@@ -139,12 +146,12 @@ ENTRIES = (
     Rule(
         id="epsilon-in-ratio",
         family="fault",
-        meaning="accepts with (p + 1/20) / (q + 1/20)",
+        meaning="accepts with (p + e) / (q + e) for e = 1/20",
         formula="q min(1, (p + e) / (q + e)) + (1 - S) r",
         happens="an epsilon against division by zero, added above and below",
-        law=Chain(accept=smoothed_ratio),
+        law=EPSILON.listed,
         code="A11",
-        parameter=Parameter("epsilon in the ratio", EPSILON),
+        parameter=EPSILON,
     ),
     Rule(
         id="target-over-largest",
@@ -190,19 +197,9 @@ ENTRIES = (
         meaning="accepts with the ratio at the id after the drafted one",
         formula="q(x) min(1, p/q at x + 1) + (1 - S) r",
         happens="ids of a draft vocabulary are mapped with an offset in the test alone",
-        law=Chain(accept=target_over_draft, tested=both_as(next_id)),
+        law=OFFSET.listed,
         code="A16",
-        parameter=Parameter("id offset", Fraction(1)),
-    ),
-    Rule(
-        id="rejection-below-threshold-accepted",
-        family="fault",
-        meaning="accepts everything where the probability of a rejection is below 7/20",
-        formula="q if R < t, else p",
-        happens="a small difference between the rows is taken for rounding",
-        law=Chain(accept=unless_tiny),
-        code="A17",
-        parameter=Parameter("rejection threshold", TINY),
+        parameter=OFFSET,
     ),
     Rule(
         id="coarse-coin",
@@ -210,9 +207,9 @@ ENTRIES = (
         meaning="accepts where one of the coins 0, 1/16, ..., 15/16 is at most p/q",
         formula="q min(1, (floor(16 p/q) + 1) / 16) + (1 - S) r",
         happens="random numbers of few bits, compared by <=",
-        law=Chain(accept=on_a_grid),
+        law=GRID.listed,
         reports=("sglang #35771",),
         code="A18",
-        parameter=Parameter("coin grid", Fraction(GRID)),
+        parameter=GRID,
     ),
 )

@@ -108,7 +108,8 @@ def _pattern(rounds: Rounds, accepted: tuple[bool, ...]) -> Branch:
 def bonus_after_rejection(rounds: Rounds) -> list[Branch]:
     """Returns the ends of the ratio rule, a bonus token added after every recovered one."""
     *rejected, accepted = RATIO(rounds)
-    return [*(replace(end, rows=(*end.rows, rounds.target[-1])) for end in rejected), accepted]
+    bonus = rounds.target[-1]
+    return [*(replace(end, rows=(*end.rows, bonus), seen=None) for end in rejected), accepted]
 
 
 def rejected_token_kept(rounds: Rounds) -> list[Branch]:

@@ -9,12 +9,9 @@ import numpy as np
 from audit.exact.chain import Chain, residual
 from audit.exact.paths import Step
 from audit.exact.ratios import Ratios, constant, one_hot, whole
-from audit.exact.rowwise import cut_to_two, most_probable, rejection_below
+from audit.exact.rowwise import cut_to, most_probable
 from audit.exact.rule import Parameter, Rule
 from audit.exact.rules import argmax_target, target
-
-EPSILON = Fraction(1, 20)
-TINY = Fraction(7, 20)
 
 
 def absolute_difference(step: Step) -> Ratios:
@@ -42,10 +39,10 @@ def overflowing(step: Step, into: int) -> Ratios:
     return residual(step) + missing * one_hot(np.array([into % size]), size)
 
 
-def floored_residual(step: Step) -> Ratios:
-    """Returns max(p - q, EPSILON)."""
-    floor = constant(EPSILON)
-    return (step.p - step.q - floor).positive() + floor
+def floored_residual(epsilon: Fraction) -> Chain:
+    """Returns the rule that falls back to max(p - q, epsilon)."""
+    floor = constant(epsilon)
+    return Chain(fallback=lambda step: (step.p - step.q - floor).positive() + floor)
 
 
 def residual_argmax(step: Step) -> Ratios:
@@ -63,9 +60,9 @@ def proposed_residual(step: Step) -> Ratios:
     return residual(step) * whole(step.q.numerators > 0)
 
 
-def residual_of_two(step: Step) -> Ratios:
-    """Returns max(p - q, 0) with p cut to its two most probable tokens."""
-    return (cut_to_two(step.p) - step.q).positive()
+def residual_of_top(k: Fraction) -> Chain:
+    """Returns the rule that cuts p to its k most probable tokens in the residual."""
+    return Chain(fallback=lambda step: (cut_to(step.p, k) - step.q).positive())
 
 
 def any_token(step: Step) -> Ratios:
@@ -73,11 +70,8 @@ def any_token(step: Step) -> Ratios:
     return whole(np.ones_like(step.p.numerators))
 
 
-def target_if_tiny(step: Step) -> Ratios:
-    """Returns p where the residual's mass is below TINY, else the residual."""
-    tiny = whole(rejection_below(step, TINY)).column()
-    return tiny * step.p + tiny.complement() * residual(step)
-
+FLOOR = Parameter("residual clamp", Fraction(1, 20), Fraction(0), Fraction(1), law=floored_residual)
+TOP_K = Parameter("top-k", Fraction(2), Fraction(1), Fraction(64), law=residual_of_top, whole=True)
 
 ENTRIES = (
     Rule(
@@ -132,12 +126,12 @@ ENTRIES = (
     Rule(
         id="epsilon-residual",
         family="fault",
-        meaning="draws from max(p - q, 1/20) after a rejection",
+        meaning="draws from max(p - q, e), e = 1/20, after a rejection",
         formula="m + R max(p - q, e), normalised",
         happens="a clamp against division by zero gives every token some mass",
-        law=Chain(fallback=floored_residual),
+        law=FLOOR.listed,
         code="F06",
-        parameter=Parameter("residual clamp", EPSILON),
+        parameter=FLOOR,
     ),
     Rule(
         id="draft-fallback",
@@ -201,9 +195,9 @@ ENTRIES = (
         meaning="keeps the target's two most probable tokens, unnormalised, in the residual",
         formula="m + R max(p on its top 2 - q, 0), normalised",
         happens="a top-k mask is applied to the residual step alone",
-        law=Chain(fallback=residual_of_two),
+        law=TOP_K.listed,
         code="F13",
-        parameter=Parameter("top-k", Fraction(2)),
+        parameter=TOP_K,
     ),
     Rule(
         id="uniform-fallback",
@@ -213,15 +207,5 @@ ENTRIES = (
         happens="zero logits, or a row of ones, are sampled",
         law=Chain(fallback=any_token),
         code="F14",
-    ),
-    Rule(
-        id="tiny-rejection-full-target",
-        family="fault",
-        meaning="draws from the whole target row where the residual's mass is below 7/20",
-        formula="m + R p if R < t, else p",
-        happens="a guard against a small residual, at a bound that is not small",
-        law=Chain(fallback=target_if_tiny),
-        code="F15",
-        parameter=Parameter("rejection threshold", TINY),
     ),
 )

@@ -6,8 +6,8 @@ import numpy as np
 
 from audit.exact.chain import Chain, RowSequence, one_coin, residual, target_over_draft
 from audit.exact.faults.acceptance import always
-from audit.exact.faults.race import second_race
 from audit.exact.paths import Rounds, Step
+from audit.exact.race import second_race
 from audit.exact.ratios import Ratios, clipped_ratio, minimum
 from audit.exact.rowwise import cumulated
 from audit.exact.rule import Rule
@@ -32,7 +32,7 @@ def drafting_coin_below(step: Step) -> Ratios:
 
 def noise_of_the_draft(step: Step) -> Ratios:
     """Returns the law of argmin E / r where argmin E / q was the drafted token."""
-    return second_race(step.q, residual(step).normalised())
+    return second_race(step.q, residual(step).normalised(), step.token)
 
 
 def overlap(step: Step) -> Ratios:

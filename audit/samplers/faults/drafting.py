@@ -14,7 +14,7 @@ from torch import Tensor
 
 from audit.samplers.chain import draws, ratio, toss, verified
 from audit.samplers.interface import Sampler, StepBatch
-from audit.samplers.rowwise import top_two
+from audit.samplers.rowwise import top
 
 COINS = 3  # a position, for drafting: first token, its test, second token
 
@@ -42,9 +42,9 @@ def argmax_draft(batch: StepBatch, coins: Tensor) -> tuple[Tensor, Tensor]:
     return with_ratio(batch, batch.draft_probs.argmax(2))
 
 
-def top_two_draft(batch: StepBatch, coins: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns draws from the two most probable tokens of each draft row."""
-    return with_ratio(batch, drawn(top_two(batch.draft_probs.double()), coins))
+def top_draft(batch: StepBatch, coins: Tensor, *, k: float) -> tuple[Tensor, Tensor]:
+    """Returns draws from the k most probable tokens of each draft row."""
+    return with_ratio(batch, drawn(top(k)(batch.draft_probs.double()), coins))
 
 
 def frozen_draft(batch: StepBatch, coins: Tensor) -> tuple[Tensor, Tensor]:
@@ -80,8 +80,11 @@ def drawn(rows: Tensor, coins: Tensor) -> Tensor:
 
 FAULTS: Mapping[str, Sampler] = {
     "argmax-draft": partial(on_own_draft, drafting=argmax_draft),
-    "draft-top-2-not-recorded": partial(on_own_draft, drafting=top_two_draft),
     "drafting-context-frozen": partial(on_own_draft, drafting=frozen_draft),
     "redrawn-until-accepted": partial(on_own_draft, drafting=redrawn_draft),
     "second-try": partial(on_own_draft, drafting=second_try_draft),
+}
+
+PARAMETRIC: Mapping[str, Callable[[float], Sampler]] = {
+    "draft-top-2-not-recorded": lambda k: partial(on_own_draft, drafting=partial(top_draft, k=k)),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from audit.samplers.chain import chain, residual
 from audit.samplers.interface import Sampler
-from audit.samplers.rowwise import NEAR, cut_to_two, most_probable
+from audit.samplers.rowwise import NEAR, cut_to, most_probable
 
 
 def target(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
@@ -28,10 +28,14 @@ def residual_argmax(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
     return most_probable(((p - q) / NEAR).round())
 
 
-def target_if_tiny(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
-    """Returns p where the residual's mass is below 7/20, else the residual."""
-    excess = residual(p, q, rejected)
-    return torch.where(excess.sum(1, keepdim=True) < 7 / 20 - NEAR, p, excess)
+def floored_residual(epsilon: float) -> Sampler:
+    """Returns the sampler that draws from max(p - q, epsilon) after a rejection."""
+    return partial(chain, fallback=lambda p, q, rejected: (p - q).clamp_(min=epsilon))
+
+
+def residual_of_top(k: float) -> Sampler:
+    """Returns the sampler that cuts p to its k most probable tokens in the residual."""
+    return partial(chain, fallback=lambda p, q, rejected: residual(cut_to(p, k), q, rejected))
 
 
 def overflowing(weights: Tensor, coins: Tensor, n: Tensor, *, into: int) -> Tensor:
@@ -48,7 +52,6 @@ FAULTS: Mapping[str, Sampler] = {
     "unnormalised-residual-first-id": partial(chain, select=partial(overflowing, into=0)),
     "reversed-residual": partial(chain, fallback=lambda p, q, rejected: (q - p).clamp_(min=0)),
     "absolute-residual": partial(chain, fallback=lambda p, q, rejected: (p - q).abs_()),
-    "epsilon-residual": partial(chain, fallback=lambda p, q, rejected: (p - q).clamp_(min=1 / 20)),
     "draft-fallback": partial(chain, fallback=lambda p, q, rejected: q),
     "target-without-rejected": partial(chain, fallback=without_rejected),
     "argmax-residual": partial(chain, fallback=residual_argmax),
@@ -57,9 +60,10 @@ FAULTS: Mapping[str, Sampler] = {
     "proposed-ids-only": partial(
         chain, fallback=lambda p, q, rejected: residual(p, q, rejected) * (q > 0)
     ),
-    "residual-of-top-2": partial(
-        chain, fallback=lambda p, q, rejected: residual(cut_to_two(p), q, rejected)
-    ),
     "uniform-fallback": partial(chain, fallback=lambda p, q, rejected: torch.ones_like(p)),
-    "tiny-rejection-full-target": partial(chain, fallback=target_if_tiny),
+}
+
+PARAMETRIC: Mapping[str, Callable[[float], Sampler]] = {
+    "epsilon-residual": floored_residual,
+    "residual-of-top-2": residual_of_top,
 }

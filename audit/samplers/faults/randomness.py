@@ -27,7 +27,7 @@ from audit.samplers.chain import (
 from audit.samplers.faults.acceptance import target_prob
 from audit.samplers.faults.fallback import target
 from audit.samplers.interface import Sampler, StepBatch
-from audit.samplers.rowwise import normalised
+from audit.samplers.race import exponential, first_through, noise_that_drew
 
 
 def one_coin(coins: Tensor, accept: Tensor, batch: StepBatch) -> Tensor:
@@ -53,18 +53,18 @@ def drafting_coin(batch: StepBatch) -> Tensor:
 
 def drafting_noise_reused(batch: StepBatch, generator: torch.Generator) -> Tensor:
     """Returns the tokens of the ratio rule, recovered by the exponential noise that drew x."""
-    vocab_size = batch.target_probs.shape[2]
-    gamma = batch.draft_token_ids.shape[1]
-    coins = toss(batch, gamma + 1 + 1 + vocab_size, generator)
-    won, *fresh = torch.split(-torch.log1p(-coins[:, gamma + 1 :]), [1, vocab_size], dim=1)
+    tests = batch.draft_token_ids.shape[1] + 1
+    coins = toss(batch, tests + 1 + batch.target_probs.shape[2], generator)
+    won, fresh = exponential(coins[:, tests:]).tensor_split([1], 1)
 
-    def race(weights: Tensor, tests: Tensor, n: Tensor) -> Tensor:
-        q = normalised(row(batch.draft_probs, open_position(batch, n)))
-        times = torch.where(weights > 0, (q * won + fresh[0]) / normalised(weights), torch.inf)
-        winner = torch.where((weights > 0).any(1), times.argmin(1), -1)
-        return torch.where(n < batch.num_draft_tokens, winner, draw(weights, tests[:, -1]))
+    def race(weights: Tensor, tested: Tensor, n: Tensor) -> Tensor:
+        position = open_position(batch, n)
+        drafted = batch.draft_token_ids.gather(1, position.unsqueeze(1))
+        noise = noise_that_drew(drafted, row(batch.draft_probs, position), won, fresh)
+        again = first_through(weights, noise)
+        return torch.where(n < batch.num_draft_tokens, again, draw(weights, tested[:, -1]))
 
-    return verified(batch, coins[:, : gamma + 1], select=race)
+    return verified(batch, coins[:, :tests], select=race)
 
 
 FAULTS: Mapping[str, Sampler] = {

@@ -13,11 +13,11 @@ from audit.samplers.interface import Sampler, StepBatch
 from audit.samplers.rowwise import (
     Processing,
     as_they_are,
-    in_eighths,
     processed,
-    squared,
-    top_two,
-    without_last_id,
+    rounded_to,
+    tempered,
+    top,
+    without_last_ids,
 )
 
 
@@ -46,19 +46,32 @@ def residual_of(
     return lambda p, q, rejected: residual(target(p), draft(q), rejected)
 
 
-FAULTS: Mapping[str, Sampler] = {
-    "draft-temperature-mismatch": partial(throughout, draft=squared),
-    "draft-top-2-only-recorded": partial(throughout, draft=top_two),
-    "target-top-2-in-test": partial(chain, accept=ratio_of(top_two)),
-    "target-top-2-in-residual": partial(chain, fallback=residual_of(top_two)),
-    "target-temperature-in-test": partial(chain, accept=ratio_of(squared)),
-    "target-temperature-in-residual": partial(chain, fallback=residual_of(squared)),
-    "target-temperature-wrong": partial(throughout, target=squared),
-    "bonus-temperature-wrong": partial(chain, bonus=lambda p, q: squared(p)),
-    "target-cut-to-draft-vocabulary": partial(
-        chain, accept=ratio_of(without_last_id), fallback=residual_of(without_last_id)
-    ),
-    "rounded-rows": partial(
-        chain, accept=ratio_of(in_eighths, in_eighths), fallback=residual_of(in_eighths, in_eighths)
-    ),
+def rounded(step: float) -> Sampler:
+    """Returns the sampler that reads both rows in multiples of `step`, the bonus row excepted."""
+    rows = rounded_to(step)
+    return partial(chain, accept=ratio_of(rows, rows), fallback=residual_of(rows, rows))
+
+
+def target_cut(count: float) -> Sampler:
+    """Returns the sampler that cuts the last ids off every target row but the bonus row."""
+    cut = without_last_ids(count)
+    return partial(chain, accept=ratio_of(cut), fallback=residual_of(cut))
+
+
+def bonus_tempered(temperature: float) -> Sampler:
+    """Returns the sampler that draws the bonus token at another temperature."""
+    return partial(chain, bonus=lambda p, q: tempered(temperature)(p))
+
+
+PARAMETRIC: Mapping[str, Callable[[float], Sampler]] = {
+    "draft-temperature-mismatch": lambda t: partial(throughout, draft=tempered(t)),
+    "draft-top-2-only-recorded": lambda k: partial(throughout, draft=top(k)),
+    "target-top-2-in-test": lambda k: partial(chain, accept=ratio_of(top(k))),
+    "target-top-2-in-residual": lambda k: partial(chain, fallback=residual_of(top(k))),
+    "target-temperature-in-test": lambda t: partial(chain, accept=ratio_of(tempered(t))),
+    "target-temperature-in-residual": lambda t: partial(chain, fallback=residual_of(tempered(t))),
+    "target-temperature-wrong": lambda t: partial(throughout, target=tempered(t)),
+    "bonus-temperature-wrong": bonus_tempered,
+    "target-cut-to-draft-vocabulary": target_cut,
+    "rounded-rows": rounded,
 }

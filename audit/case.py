@@ -15,7 +15,7 @@ from typing import Literal
 
 from audit.errors import CaseError
 from audit.row import Row
-from audit.tree import Tree
+from audit.tree import Drafting, Tree
 
 Prefix = tuple[int, ...]
 Extend = Literal["none", "repeat", "rotate"]
@@ -52,7 +52,12 @@ class Rows:
     @property
     def context_free(self) -> bool:
         """Whether every prefix has the same row."""
-        return self.extend == "repeat" and set(self.given) == {()}
+        return self.extend == "repeat" and len(self.given) == 1 and () in self.given
+
+    @property
+    def reach(self) -> int:
+        """How many tokens decide a row: a longer prefix has the row of its last `reach` ones."""
+        return 0 if self.context_free else max(map(len, self.given)) + 1
 
     def _extended(self, prefix: Prefix) -> Row:
         if prefix in self.given:
@@ -100,6 +105,11 @@ class Case:
     def drafted(self) -> int:
         """The number of drafted tokens of a round: gamma, or the nodes of the tree."""
         return self.num_speculative_tokens if self.tree is None else self.tree.nodes
+
+    @property
+    def drafting(self) -> Drafting | None:
+        """How the siblings of the draft tree are drawn, None where the drafts are a chain."""
+        return None if self.tree is None else self.tree.drafting
 
     @property
     def context_free(self) -> bool:

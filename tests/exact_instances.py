@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from audit.case import Case, Extend, Rows
+from audit.exact.catalogue import RULES
 from audit.row import Row
 
+CHAINS = {id_: entry for id_, entry in RULES.items() if not entry.trees}
 Given = Mapping[tuple[int, ...], str]
 
 

@@ -64,12 +64,17 @@ def enumerate_law(
 
     drafts: the rows that tokens are drafted from, the recorded ones by default.
     """
+    return replayed(lambda tape: program(tape, case, draft_block(tape, case, drafts or q)))
+
+
+def replayed(run: Callable[[Tape], list[int]]) -> dict[tuple[int, ...], Fraction]:
+    """Returns the law of what `run` returns, () where it draws from nothing."""
     law: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     script: list[int] | None = []
     while script is not None:
         tape = Tape(script)
         try:
-            outcome = tuple(program(tape, case, draft_block(tape, case, drafts or q)))
+            outcome = tuple(run(tape))
         except NoMassError:
             outcome = ()
         law[outcome] += tape.probability

@@ -9,6 +9,8 @@ from fractions import Fraction
 from itertools import accumulate
 from math import floor
 
+from exact_blocks import BLOCK_PROGRAMS
+from exact_lossy import LOSSY_PROGRAMS
 from exact_oracle import (
     ONE,
     Program,
@@ -197,8 +199,8 @@ PROGRAMS: dict[str, Program] = {
     "draft-prob-taken-as-one": in_turn(rates(lambda a, b: a)),
     "deterministic-accept": in_turn(rates(lambda a, b: Fraction(int(a >= b)))),
     "squared-ratio": in_turn(rates(lambda a, b: clip(a, b) ** 2)),
-    "lenience-half": in_turn(LENIENT),
-    "lenience-half-in-residual": in_turn(LENIENT, residual(P, changed(q, half))),
+    "lenience": in_turn(LENIENT),
+    "lenience-in-residual": in_turn(LENIENT, residual(P, changed(q, half))),
     "epsilon-in-ratio": in_turn(rates(lambda a, b: clip(a + Fraction(1, 20), b + Fraction(1, 20)))),
     "target-over-largest": in_turn(lambda case, x, i: P(case, x, i)[x[i]] / max(P(case, x, i))),
     "argmax-accept": in_turn(is_top),
@@ -262,6 +264,8 @@ PROGRAMS: dict[str, Program] = {
     "correction-missing": no_correction,
     "cumulative-ratio": cumulative,
     "first-test-decides": first_decides,
+    **BLOCK_PROGRAMS,
+    **LOSSY_PROGRAMS,
 }
 DRAFTS: dict[str, RowOf] = {
     "argmax-draft": lambda case, x: top(q(case, x)),

@@ -15,8 +15,19 @@ from types import MappingProxyType
 from audit.case import Case
 from audit.errors import UsageError
 from audit.exact import rules
-from audit.exact.faults import acceptance, blocks, fallback, lossy, randomness, stages
+from audit.exact.faults import (
+    acceptance,
+    block_verification,
+    blocks,
+    declared,
+    fallback,
+    lossy,
+    randomness,
+    stages,
+    thresholds,
+)
 from audit.exact.rule import Rule
+from audit.exact.trees import distinct, independent, k_seq, recursive, target_only, traversal
 from audit.tree import Drafting
 
 _LOSSLESS = (
@@ -70,9 +81,23 @@ _LOSSLESS = (
         meaning="tests whole prefixes of the draft block and keeps the longest one that passes",
         formula="P_i = min(1, P_(i-1) p/q); then max(P_n p - q, 0), normalised",
         happens="block verification, accepts more than the ratio rule from 2 drafted tokens on",
-        law=rules.block,
+        law=rules.BLOCK,
         reports=("vllm-ascend #7807",),
         reference="Sun et al. (2025), block verification",
+        lossless=True,
+        code="B00",
+    ),
+    Rule(
+        id="gumbel-coupled",
+        family="lossless",
+        meaning=(
+            "draws y from p by the exponential noise that drew x, emits y, and goes on while y is "
+            "the drafted token"
+        ),
+        formula="p, with acceptance sum over x of 1 / (sum over j of max(p_j / p_x, q_j / q_x))",
+        happens="shared-seed sampling: the output depends on the seed and not on the drafter",
+        law=rules.GUMBEL_COUPLED,
+        reference="Daliri, Musco, Suresh (2024)",
         lossless=True,
     ),
 )
@@ -83,17 +108,32 @@ _FAULTS = (
     *stages.ENTRIES,
     *randomness.ENTRIES,
     *blocks.ENTRIES,
+    *block_verification.ENTRIES,
+    *thresholds.ENTRIES,
     *lossy.ENTRIES,
+    *declared.ENTRIES,
 )
 
-RULES: Mapping[str, Rule] = MappingProxyType({entry.id: entry for entry in (*_LOSSLESS, *_FAULTS)})
+_TREES = (
+    *recursive.ENTRIES,
+    *target_only.ENTRIES,
+    *k_seq.ENTRIES,
+    *traversal.ENTRIES,
+    *independent.ENTRIES,
+    *distinct.ENTRIES,
+)
 
-_HEADLINES: Mapping[Drafting | None, str] = {
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {entry.id: entry for entry in (*_LOSSLESS, *_FAULTS, *_TREES)}
+)
+
+_HEADLINE_OF: Mapping[Drafting | None, str] = {
     None: "full-target-fallback",
     "independent": "siblings-full-target-fallback",
     "distinct": "distinct-full-target-fallback",
     "fixed": "fixed-full-target-fallback",
 }
+HEADLINES = frozenset(_HEADLINE_OF.values())
 
 
 def rule(wanted: str | Rule) -> Rule:
@@ -122,16 +162,33 @@ def rule(wanted: str | Rule) -> Rule:
         raise UsageError(f'"{wanted}" is no entry of the catalogue: {error}.') from None
 
 
+def rule_for(case: Case, wanted: str | Rule) -> Rule:
+    """Returns the entry with this id, which must verify drafts of this case's shape.
+
+    Raises:
+        UsageError: the rule is unknown, or made for drafts of another shape.
+    """
+    entry = rule(wanted)
+    if not verifies(entry, case):
+        needed = " or ".join(f"trees of {drafting} siblings" for drafting in entry.trees)
+        found = f"a tree of {case.drafting} siblings" if case.drafting else "a chain of tokens"
+        raise UsageError(
+            f'"{entry.id}" verifies {needed or "chains of tokens"}, but case "{case.id}" drafts '
+            f"{found}: choose one of {', '.join(rules_for(case)[:3])}, ..., or another case."
+        )
+    return entry
+
+
 def rules_for(case: Case) -> tuple[str, ...]:
     """Returns the ids of the entries that verify drafts of this case's shape."""
-    drafting = None if case.tree is None else case.tree.drafting
-    return tuple(
-        name
-        for name, entry in RULES.items()
-        if (drafting in entry.trees if drafting else not entry.trees)
-    )
+    return tuple(name for name, entry in RULES.items() if verifies(entry, case))
+
+
+def verifies(entry: Rule, case: Case) -> bool:
+    """Returns whether a rule is made for drafts of this case's shape."""
+    return case.drafting in (entry.trees or (None,))
 
 
 def headline(case: Case) -> str:
     """Returns the id of the commonest public defect on drafts of this case's shape."""
-    return _HEADLINES[None if case.tree is None else case.tree.drafting]
+    return _HEADLINE_OF[case.drafting]

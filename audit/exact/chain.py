@@ -24,7 +24,9 @@ class Branch:
     chance [paths] is the probability of this end given the path; rows hold [paths, vocab] laws,
     0 where the code draws from nothing. `late` counts drafted tokens accepted after a rejection,
     `shift` the tokens kept beyond those accepted before it. `weight` [paths] is the probability
-    of the path where it is not drafted from the recorded rows.
+    of the path where it is not drafted from the recorded rows. nodes: the kept nodes of a draft
+    tree, from the first level down; None where drafts form a chain, whose first `kept` they are.
+    seen: the first drafted tokens that decide chance and rows, None for all of them.
     """
 
     kept: int
@@ -33,11 +35,18 @@ class Branch:
     late: int = 0
     shift: int = 0
     weight: Ratios | None = None
+    nodes: tuple[int, ...] | None = None
+    seen: int | None = None
 
     def mass(self, rounds: Rounds) -> Ratios:
         """Returns the probability [paths] that the path is drafted and ends this way."""
         weight = rounds.weight if self.weight is None else self.weight
         return (weight * self.chance).reduced()
+
+    @property
+    def kept_nodes(self) -> tuple[int, ...]:
+        """The kept nodes, from the first level down."""
+        return tuple(range(self.kept)) if self.nodes is None else self.nodes
 
     @property
     def leading(self) -> int:
@@ -118,8 +127,15 @@ class Chain:
         """Returns the ways a round can end, by number of accepted tokens."""
         reach = self.reach([self.passes(step) for step in rounds.steps])
         weight = None if self.drafts is None else weight_of(rounds.tokens, self.drafts(rounds))
+        local = self.causal and weight is None
         branches = [
-            Branch(n, reach[n] - reach[n + 1], (self._recovered(step),), weight=weight)
+            Branch(
+                n,
+                reach[n] - reach[n + 1],
+                (self._recovered(step),),
+                weight=weight,
+                seen=n + 1 if local else None,
+            )
             for n, step in enumerate(rounds.steps)
         ]
         bonus = self.bonus(rounds.target, rounds.draft)

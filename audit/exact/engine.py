@@ -68,9 +68,14 @@ def rounds_of_case(case: Case) -> Rounds:
 
 @lru_cache(maxsize=32)
 def branches_of(case: Case, rule: str | Rule) -> tuple[Rounds, list[Branch]]:
-    """Returns the rounds of a case and the ways they can end under a rule."""
+    """Returns the rounds of a case and the ways they can end under a rule.
+
+    Raises:
+        UsageError: the rule is unknown or verifies drafts of another shape than the case's.
+    """
+    entry = catalogue.rule_for(case, rule)
     rounds = rounds_of_case(case)
-    return rounds, catalogue.rule(rule).law(rounds)
+    return rounds, entry.law(rounds)
 
 
 def given_path(rounds: Rounds, branch: Branch) -> Ratios:
@@ -85,8 +90,18 @@ def given_path(rounds: Rounds, branch: Branch) -> Ratios:
 
 def _emitted(rounds: Rounds, branch: Branch) -> Ratios:
     """Returns the masses [vocab ** length] of a branch's emitted blocks."""
-    dropped = rounds.gamma - branch.kept
-    return given_path(rounds, branch).grouped(rounds.vocab_size, times=dropped).flat()
+    if branch.seen is not None:
+        return _decided_early(rounds, branch, branch.seen)
+    return rounds.summed_by(branch.kept_nodes, given_path(rounds, branch)).flat()
+
+
+def _decided_early(rounds: Rounds, branch: Branch, seen: int) -> Ratios:
+    """Returns the same where the first `seen` tokens decide: what is drafted later adds up to 1."""
+    paths = rounds.one_a_prefix(seen)
+    mass = (rounds.weights[seen] * branch.chance).taken(paths).reduced().column()
+    for row in branch.rows:
+        mass = mass.spread(row.taken(paths))
+    return mass.grouped(rounds.vocab_size, times=seen - branch.kept).flat()
 
 
 def _extended(case: Case, emitted: Mapping[int, Ratios]) -> Masses:

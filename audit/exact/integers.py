@@ -21,7 +21,12 @@ def bits(values: Numerators) -> int:
     """Returns a bound on the bit length of every entry; above SAFE_BITS for Python integers."""
     if values.dtype == object:
         return _UNBOUNDED
-    return int(np.abs(values).max(initial=0)).bit_length()
+    return max(int(values.max(initial=0)), -int(values.min(initial=0))).bit_length()
+
+
+def integer(value: int) -> Numerators:
+    """Returns one integer as an array [1], to compute with arrays of any length."""
+    return narrowed(np.array([value], dtype=object))
 
 
 def product(a: Numerators, b: Numerators) -> Numerators:
@@ -30,6 +35,8 @@ def product(a: Numerators, b: Numerators) -> Numerators:
     >>> product(np.array([2**40]), np.array([2**40])).tolist() == [2**80]
     True
     """
+    if b.size == 1 and b.ndim <= a.ndim and b.item() == 1:
+        return a  # rows over one denominator are seldom scaled, and large ones take time
     return _exactly(np.multiply, a, b, bits(a) + bits(b))
 
 

@@ -15,9 +15,10 @@ from audit.exact.chain import Branch
 from audit.exact.engine import block_law, branches_of
 from audit.exact.law import Law
 from audit.exact.paths import Rounds
-from audit.exact.ratios import Ratios, minimum, of_row, summed
+from audit.exact.ratios import Ratios, minimum, of_row, summed, whole
 from audit.exact.rule import Rule
 from audit.row import Row
+from audit.tree import ROOT
 
 
 def acceptance_rate(p: Row, q: Row) -> Fraction:
@@ -60,25 +61,25 @@ def number_accepted_law(case: Case, rule: str | Rule) -> tuple[Fraction, ...]:
 
 
 def kept_masses(case: Case, rule: str | Rule) -> list[Fraction]:
-    """Returns P(x is the first drafted token and is kept) by token x."""
+    """Returns P(x is kept as the first drafted token) by token x."""
     rounds, branches = branches_of(case, rule)
-    return _by_first_drafted(rounds, (branch for branch in branches if branch.kept))
+    masses = [Fraction(0)] * rounds.vocab_size
+    for branch in (branch for branch in branches if branch.kept):
+        by_token = rounds.summed_by(branch.kept_nodes[:1], branch.mass(rounds).column())
+        masses = [a + b for a, b in zip(masses, by_token.fractions(), strict=True)]
+    return masses
 
 
 def acceptance_by_token(case: Case, rule: str | Rule) -> list[Fraction | None]:
-    """Returns P(x is kept | x is the first drafted token) by token x, None if x never is."""
-    pairs = zip(kept_masses(case, rule), _by_first_drafted(*branches_of(case, rule)), strict=True)
-    return [mass / drafted if drafted else None for mass, drafted in pairs]
-
-
-def _by_first_drafted(rounds: Rounds, branches: Iterable[Branch]) -> list[Fraction]:
-    """Returns the mass of the branches by first drafted token."""
-    size = rounds.vocab_size
-    masses = [Fraction(0)] * size
-    for branch in branches:
-        by_token = branch.mass(rounds).column().grouped(size, times=rounds.gamma - 1).fractions()
-        masses = [a + b for a, b in zip(masses, by_token, strict=True)]
-    return masses
+    """Returns P(x is kept | x is drafted at the first place) by token x, None if x never is."""
+    rounds, branches = branches_of(case, rule)
+    first = rounds.tokens[:, rounds.tree.children(ROOT)]
+    drafted = [Fraction(0)] * rounds.vocab_size
+    for mass in (branch.mass(rounds) for branch in branches):
+        for token in range(rounds.vocab_size):
+            drafted[token] += summed(mass * whole((first == token).any(1)), rounds.vocab_size)
+    pairs = zip(kept_masses(case, rule), drafted, strict=True)
+    return [kept / mass if mass else None for kept, mass in pairs]
 
 
 def recovered_law(case: Case, rule: str | Rule, *, accepted: int = 0) -> Law | None:
@@ -87,13 +88,21 @@ def recovered_law(case: Case, rule: str | Rule, *, accepted: int = 0) -> Law | N
     None where that never happens; `()` holds the mass of draws from nothing.
     """
     rounds, branches = branches_of(case, rule)
-    return _draw(rounds, (b for b in branches if b.leading == accepted < rounds.gamma and b.rows))
+    ends = (b for b in branches if b.leading == accepted and not _complete(rounds, b))
+    return _draw(rounds, (branch for branch in ends if branch.rows))
 
 
 def bonus_law(case: Case, rule: str | Rule) -> Law | None:
     """Returns the law of the token drawn after full acceptance, None where there is none."""
     rounds, branches = branches_of(case, rule)
-    return _draw(rounds, (b for b in branches if b.leading == rounds.gamma and b.rows))
+    return _draw(rounds, (b for b in branches if _complete(rounds, b) and b.rows))
+
+
+def _complete(rounds: Rounds, branch: Branch) -> bool:
+    """Returns whether no drafted token continues those that passed."""
+    in_chain = branch.leading - 1
+    last = in_chain if branch.nodes is None else (ROOT, *branch.nodes)[-1]
+    return not rounds.tree.children(last)
 
 
 def _draw(rounds: Rounds, branches: Iterable[Branch]) -> Law | None:
@@ -104,5 +113,5 @@ def _draw(rounds: Rounds, branches: Iterable[Branch]) -> Law | None:
     if not happens:
         return None
     given = Ratios(*np.array([[happens.denominator], [happens.numerator]], dtype=object))
-    draws = (mass.column().spread(row).grouped(size, times=rounds.gamma) for mass, row in masses)
+    draws = (mass.column().spread(row).grouped(size, times=rounds.drafted) for mass, row in masses)
     return Law.of(((1, draw.flat() * given) for draw in draws), vocab_size=size)

@@ -16,11 +16,12 @@ import numpy as np
 
 from audit.case import Case, Prefix
 from audit.errors import UsageError
-from audit.exact.catalogue import RULES, rule
-from audit.exact.chain import Chain
+from audit.exact import integers
+from audit.exact.catalogue import RULES, rule, rule_for
+from audit.exact.chain import Chain, as_handed_over, target_over_draft
 from audit.exact.engine import completed_law, target_law
 from audit.exact.paths import Step
-from audit.exact.ratios import Ratios, of_row
+from audit.exact.ratios import Ratios, constant, minimum, of_row
 from audit.exact.rule import Rule
 from audit.row import Numerators, Row
 
@@ -50,13 +51,18 @@ class OneStep:
     @property
     def acceptance(self) -> Fraction:
         """The probability that the drafted token is accepted."""
-        return Fraction(int(self.kept.sum()), self.denominator)
+        return Fraction(int(integers.total(self.kept)), self.denominator)
+
+    @property
+    def emitted(self) -> Numerators:
+        """The masses of the emitted token, [vocab]."""
+        return integers.added(self.kept, self.recovered)
 
     def total_variation(self, p: Row) -> Fraction:
         """Returns the total variation between the emitted token and `p`, within the slack."""
-        emitted = (self.kept + self.recovered) * p.denominator
-        distance = np.abs(emitted - p.numerators.astype(object) * self.denominator)
-        return Fraction(int(distance.sum()), 2 * self.denominator * p.denominator)
+        mine, theirs, common = self._beside(p)
+        distance = integers.total(np.abs(integers.subtracted(mine, theirs)))
+        return Fraction(int(distance), 2 * common)
 
     def emits(self, p: Row) -> bool:
         """Returns whether the emitted token follows the row `p` exactly.
@@ -64,14 +70,28 @@ class OneStep:
         Raises:
             UsageError: the difference is not 0 beyond doubt and below the slack.
         """
-        distance = self.total_variation(p)
-        if 0 < self.slack >= distance:
+        if not self.slack:
+            mine, theirs, _ = self._beside(p)
+            return np.array_equal(mine, theirs)
+        if self.total_variation(p) <= self.slack:
             raise UsageError(
                 f"the one-step law lies within {float(self.slack):.0e} of the target but its "
                 f"exact denominator has more than {_longest_denominator(len(p))} bits: use a "
                 "smaller vocabulary."
             )
-        return distance == 0
+        return False
+
+    def _beside(self, p: Row) -> tuple[Numerators, Numerators, int]:
+        """Returns the emitted masses and those of `p` over one denominator."""
+        common = math.lcm(self.denominator, p.denominator)
+        mine, theirs = (
+            integers.product(masses, integers.integer(common // denominator))
+            for masses, denominator in (
+                (self.emitted, self.denominator),
+                (p.numerators, p.denominator),
+            )
+        )
+        return mine, theirs, common
 
 
 def causal_chain(wanted: str | Rule) -> Chain:
@@ -104,18 +124,33 @@ def one_step(wanted: str | Rule, p: Row, q: Row) -> OneStep:
     chain = causal_chain(wanted)
     # One row for all drafted tokens at once; a prefix-causal rule reads no other position.
     step = Step.alone(of_row(p), of_row(q), np.arange(len(p)))
-    accept, weights = chain.passes(step), chain.weights(step)
-    sums = weights.total()
+    kept, weights = _kept(chain, step), chain.weights(step)
     if chain.without_rejected:
-        sums = sums - weights.at(step.token)
-    blame = _divided(step.qx * accept.complement(), sums)
-    blamed, unit, exact_sum = _over_one_denominator(blame)
-    total = Ratios(blamed.sum(keepdims=True), np.array([unit], dtype=object))
-    recovered = weights * (total - blame if chain.without_rejected else total)
-    masses = _stacked((step.qx * accept).reduced(), recovered.reduced())
-    (kept, drawn), denominator, exact = _over_one_denominator(masses)
+        shares, exact_sum = _blame(chain, step, weights)
+    else:
+        (units,), unit, exact_sum = _over_one_denominator(kept)
+        kept, rejected = Ratios(units, integers.integer(unit)), unit - int(integers.total(units))
+        (total,) = weights.total().fractions()
+        shares = constant(Fraction(rejected, unit) / total if total else Fraction(0))
+    (kept_units, drawn), denominator, exact = _over_one_denominator(kept, weights * shares)
     slack = Fraction(0) if exact and exact_sum else Fraction(4 * len(p), _FIXED_POINT)
-    return OneStep(kept, drawn, denominator, slack)
+    return OneStep(kept_units, drawn, denominator, slack)
+
+
+def _kept(chain: Chain, step: Step) -> Ratios:
+    """Returns q(x) a(x) by token; q min(1, p / q) = min(p, q) needs no division."""
+    if chain.accept is target_over_draft and chain.tested is as_handed_over:
+        return minimum(step.p, step.q)
+    return (step.qx * chain.passes(step)).reduced()
+
+
+def _blame(chain: Chain, step: Step, weights: Ratios) -> tuple[Ratios, bool]:
+    """Returns sum_x b(x) without x = y, by token y, and whether it is exact."""
+    sums = weights.total() - weights.at(step.token)
+    blame = _divided(step.qx * chain.passes(step).complement(), sums)
+    (blamed,), unit, exact = _over_one_denominator(blame)
+    total = Ratios(integers.total(blamed)[None], integers.integer(unit))
+    return total - blame, exact
 
 
 def one_step_law(wanted: str | Rule, p: Row, q: Row) -> Row:
@@ -131,7 +166,7 @@ def one_step_law(wanted: str | Rule, p: Row, q: Row) -> Row:
             f"denominator of more than {_longest_denominator(len(p))} bits: use one_step, which "
             "bounds the error."
         )
-    return Row.normalised((step.kept + step.recovered).tolist())
+    return Row.normalised(step.emitted.tolist())
 
 
 def is_lossless_on(case: Case, wanted: str | Rule) -> bool:
@@ -139,7 +174,7 @@ def is_lossless_on(case: Case, wanted: str | Rule) -> bool:
 
     Prefix-causal rules are decided by the one-step check, all others by their joint law.
     """
-    if not is_causal(wanted):
+    if not is_causal(rule_for(case, wanted)):
         return completed_law(case, wanted) == target_law(case)
     reached: list[Prefix] = [()]
     # Where rows do not depend on the prefix, the first position stands for all of them.
@@ -166,23 +201,19 @@ def _divided(masses: Ratios, sums: Ratios) -> Ratios:
     return (masses * Ratios(np.asarray(sums.denominators), by)).reduced()
 
 
-def _stacked(kept: Ratios, recovered: Ratios) -> Ratios:
-    """Returns both [vocab] arrays as one [2, vocab]."""
-    shape = kept.numerators.shape
-    parts = (kept, recovered)
-    return Ratios(
-        np.stack([part.numerators.reshape(shape) for part in parts]),
-        np.stack([np.broadcast_to(part.denominators.ravel(), shape) for part in parts]),
-    )
-
-
-def _over_one_denominator(values: Ratios) -> tuple[Numerators, int, bool]:
-    """Returns integers, their one denominator, and whether they are exact or rounded down."""
-    numerators, denominators = values.numerators.astype(object), values.denominators.astype(object)
-    limit = _longest_denominator(numerators.shape[-1])
+def _over_one_denominator(*parts: Ratios) -> tuple[list[Numerators], int, bool]:
+    """Returns integers [vocab], their one denominator, and whether they are exact."""
+    limit = _longest_denominator(parts[0].numerators.shape[-1])
     common = 1
-    for denominator in set(denominators.ravel().tolist()):
+    for denominator in {d for part in parts for d in part.denominators.ravel().tolist()}:
         common = math.lcm(common, denominator)
         if common.bit_length() > limit:
-            return numerators * _FIXED_POINT // denominators, _FIXED_POINT, False
-    return numerators * (common // denominators), common, True
+            return [_fixed_point(part) for part in parts], _FIXED_POINT, False
+    scales = (integers.narrowed(common // part.denominators.astype(object)) for part in parts)
+    pairs = zip(parts, scales, strict=True)
+    return [integers.product(part.numerators, by).ravel() for part, by in pairs], common, True
+
+
+def _fixed_point(values: Ratios) -> Numerators:
+    numerators, denominators = (a.astype(object) for a in (values.numerators, values.denominators))
+    return np.asarray(numerators * _FIXED_POINT // denominators).ravel()

@@ -1,21 +1,25 @@
 """Every draft block of a case with the rows that its verifier is handed.
 
-A round is what a rule may look at, and nothing else: the draft block, the gamma + 1 target rows
-along it and the gamma draft rows along it. All V^gamma rounds of a case stand side by side as
-paths, in the order of their codes (audit/counts.py). p means target, q means draft.
+A round is what a rule may look at, and nothing else: the drafted tokens, the draft row of each
+and the target rows before the first and after every one of them. All V^n rounds of a case with n
+drafted tokens stand side by side as paths, in the order of their codes (audit/counts.py). A chain
+of drafts is the tree in which every node continues the one before. p means target, q means draft.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from audit.case import Case, Prefix, Rows
 from audit.errors import CaseError, UsageError
-from audit.exact.ratios import Ratios, Tokens, stacked, whole
+from audit.exact.drafting import drawn_from
+from audit.exact.ratios import Ratios, Tokens, stacked, summed, whole
 from audit.row import Row
+from audit.tree import ROOT, Tree
 
 CELL_LIMIT = 2**20  # cells of one exact array; about 50 bytes each while Python integers
 
@@ -54,21 +58,28 @@ class Step:
 
 @dataclass(frozen=True)
 class Rounds:
-    """The V^gamma rounds of a case, one path each.
+    """The V^drafted rounds of a case, one path each.
 
-    tokens int64 [paths, gamma]; target gamma + 1 and draft gamma arrays [paths, vocab]; weight
-    [paths], the probability that the path is drafted.
+    tokens int64 [paths, drafted]; draft: drafted arrays [paths, vocab], the row that token i was
+    drawn from; target: one array more, first the row after the prompt, then that after token i;
+    weight [paths], the probability that the path is drafted; tree: which token continues which.
     """
 
     tokens: Tokens
     target: Sequence[Ratios]
     draft: Sequence[Ratios]
     weight: Ratios
+    tree: Tree
+
+    @property
+    def drafted(self) -> int:
+        """The number of drafted tokens."""
+        return len(self.draft)
 
     @property
     def gamma(self) -> int:
-        """The number of drafted tokens."""
-        return len(self.draft)
+        """The most drafted tokens that a round can keep: all of a chain, the depth of a tree."""
+        return self.tree.depth
 
     @property
     def vocab_size(self) -> int:
@@ -77,12 +88,34 @@ class Rounds:
 
     @property
     def steps(self) -> list[Step]:
-        """The positions of the drafted tokens, first to last."""
-        p, q, last = self.target, self.draft, self.gamma - 1
+        """The positions of the drafted tokens of a chain, first to last."""
+        p, q, last = self.target, self.draft, self.drafted - 1
         return [
             Step(p[i], q[i], token, p[0], q[0], later_p=p[i + 1], later_q=q[min(i + 1, last)])
             for i, token in enumerate(self.tokens.T)
         ]
+
+    def one_a_prefix(self, count: int) -> Tokens:
+        """Returns one path for every `count` first tokens, in the order of their codes."""
+        return np.arange(0, len(self.tokens), self.vocab_size ** (self.drafted - count))
+
+    @cached_property
+    def weights(self) -> list[Ratios]:
+        """The probability [paths] that the first i tokens of a chain are drafted, by i."""
+        found = [whole(np.ones(len(self.tokens)))]
+        for token, row in zip(self.tokens.T, self.draft, strict=True):
+            found.append((found[-1] * row.at(token)).reduced())
+        return found
+
+    def codes(self, nodes: Sequence[int]) -> Tokens:
+        """Returns the code [paths] of the tokens of these nodes, the first one leading."""
+        powers = self.vocab_size ** np.arange(len(nodes) - 1, -1, -1)
+        return np.asarray(self.tokens[:, list(nodes)] @ powers)
+
+    def summed_by(self, nodes: Sequence[int], masses: Ratios) -> Ratios:
+        """Returns masses [paths, cells] as sums [vocab ** nodes, cells] by those nodes' tokens."""
+        order = np.argsort(self.codes(nodes), kind="stable")
+        return masses.taken(order).grouped(self.vocab_size, times=self.drafted - len(nodes))
 
 
 def refuse_beyond_limit(cells: int, *, of: str) -> None:
@@ -97,24 +130,41 @@ def refuse_beyond_limit(cells: int, *, of: str) -> None:
 
 def cells_of(case: Case) -> int:
     """Returns the cells of a case's largest array: paths, positions and next tokens."""
-    gamma = case.num_speculative_tokens
-    return int(case.vocab_size ** (gamma + 1) * (gamma + 1))
+    return int(case.vocab_size ** (case.drafted + 1) * (case.drafted + 1))
 
 
 def rounds_of(case: Case) -> Rounds:
     """Returns all rounds of a case.
 
     Raises:
-        UsageError: V^gamma * (gamma + 1) * V cells are beyond CELL_LIMIT.
-        CaseError: a prefix that can be reached has no row.
+        UsageError: V^drafted * (drafted + 1) * V cells are beyond CELL_LIMIT.
+        CaseError: a prefix that can be reached has no row, or a draft row has fewer tokens than
+            different siblings are drawn from it.
     """
-    size, gamma = case.vocab_size, case.num_speculative_tokens
     refuse_beyond_limit(cells_of(case), of=f'case "{case.id}"')
-    codes = np.arange(size**gamma)
-    tokens = codes[:, None] // size ** np.arange(gamma - 1, -1, -1) % size
-    target = [_along_paths(rows, size**gamma) for rows in levels(case, case.target, gamma)]
-    draft = [_along_paths(rows, size**gamma) for rows in levels(case, case.draft, gamma - 1)]
-    return Rounds(tokens, target, draft, weight_of(tokens, draft))
+    size, gamma = case.vocab_size, case.num_speculative_tokens
+    tree = case.tree or Tree.chain(gamma)
+    codes = np.arange(size**tree.nodes)
+    tokens = codes[:, None] // size ** np.arange(tree.nodes - 1, -1, -1) % size
+    after = _codes_after(tree, tokens, size)
+    targets, drafts = levels(case, case.target, gamma), levels(case, case.draft, gamma - 1)
+    target = [targets[tree.level(node)].taken(after[node + 1]) for node in range(ROOT, tree.nodes)]
+    draft = [drafts[tree.level(parent)].taken(after[parent + 1]) for parent in tree.parents]
+    weight = weight_of(tokens, drawn_from(tree, tokens, draft))
+    if case.tree and summed(weight, size) != 1:
+        raise CaseError(
+            f'case "{case.id}" cannot draw the siblings of its tree: a draft row has fewer tokens '
+            f"than {tree.drafting} siblings need; draft fewer siblings or spread the row."
+        )
+    return Rounds(tokens, target, draft, weight, tree)
+
+
+def _codes_after(tree: Tree, tokens: Tokens, size: int) -> list[Tokens]:
+    """Returns the code [paths] of the tokens down to every node, first that of the root."""
+    after = [np.zeros(len(tokens), dtype=np.int64)]
+    for node, parent in enumerate(tree.parents):
+        after.append(after[parent + 1] * size + tokens[:, node])
+    return after
 
 
 def weight_of(tokens: Tokens, rows: Sequence[Ratios]) -> Ratios:
@@ -146,11 +196,3 @@ def _row(rows: Rows, prefix: Prefix, needed: bool, case: Case) -> Row:
         if needed:
             raise
         return Row(np.zeros(case.vocab_size, dtype=np.int64), 1)
-
-
-def _along_paths(rows: Ratios, paths: int) -> Ratios:
-    """Returns each prefix's row once for every path that starts with the prefix."""
-    repeats = paths // len(rows.numerators)
-    return Ratios(
-        np.repeat(rows.numerators, repeats, axis=0), np.repeat(rows.denominators, repeats, axis=0)
-    )

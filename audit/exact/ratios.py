@@ -18,6 +18,8 @@ from audit.row import Numerators, Row
 
 Tokens = npt.NDArray[np.int64]
 
+_FEW = 16
+
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
@@ -61,6 +63,12 @@ class Ratios:
         numerators = np.take_along_axis(self.numerators, tokens[..., None], axis=-1)
         return Ratios(numerators[..., 0], self.denominators[..., 0])
 
+    def taken(self, index: Tokens) -> Ratios:
+        """Returns the rows [index, ...] at these places of the first dimension."""
+        shape = (len(self.numerators), *self.denominators.shape[1:])
+        denominators = np.broadcast_to(self.denominators, shape)
+        return Ratios(self.numerators[index], denominators[index])
+
     def without(self, tokens: Tokens) -> Ratios:
         """Returns the rows with the entry at each token set to 0."""
         ids = np.arange(self.numerators.shape[-1])
@@ -77,14 +85,23 @@ class Ratios:
 
     def reduced(self) -> Ratios:
         """Returns the same fractions, each row (or entry) in lowest terms."""
-        divisors = self.numerators
-        if self.denominators.shape[-1] != divisors.shape[-1]:
-            divisors = np.gcd.reduce(divisors, axis=-1, keepdims=True)
-        divisors = np.gcd(divisors, self.denominators)
-        return Ratios(
-            integers.narrowed(self.numerators // divisors),
-            integers.narrowed(self.denominators // divisors),
-        )
+        divisors = self._divisors()
+        pair = self.numerators, self.denominators
+        if not (divisors == 1).all():
+            pair = self.numerators // divisors, self.denominators // divisors
+        return Ratios(*map(integers.narrowed, pair))
+
+    def _divisors(self) -> Numerators:
+        """Returns what numerators and denominator of each row (or entry) have in common."""
+        if self.denominators.shape[-1] == self.numerators.shape[-1]:
+            return np.asarray(np.gcd(self.numerators, self.denominators))
+        # A few entries mostly settle that a long row has no divisor.
+        divisors = self.denominators
+        for entries in (self.numerators[..., :_FEW], self.numerators):
+            divisors = np.gcd(np.gcd.reduce(entries, axis=-1, keepdims=True), divisors)
+            if (divisors == 1).all():
+                break
+        return divisors
 
     def grouped(self, group: int, *, times: int = 1) -> Ratios:
         """Returns the sums over runs of rows: [n * group ** times, cells] becomes [n, cells].
@@ -128,7 +145,7 @@ class Ratios:
 
 def of_row(row: Row) -> Ratios:
     """Returns a row as fractions [1, vocab]."""
-    return Ratios(row.numerators[None], np.array([[row.denominator]], dtype=object)).reduced()
+    return Ratios(row.numerators[None], integers.integer(row.denominator)[None]).reduced()
 
 
 def stacked(rows: Sequence[Row]) -> Ratios:

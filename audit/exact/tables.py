@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from audit.case import Case
 from audit.errors import UsageError
+from audit.exact.catalogue import rule_for
 from audit.exact.chain import Branch
 from audit.exact.engine import branches_of, completed_law, given_path, target_law
 from audit.exact.integers import product
 from audit.exact.law import Law
 from audit.exact.onestep import causal_chain, one_step
 from audit.exact.paths import Rounds, refuse_beyond_limit
-from audit.exact.ratios import Ratios, of_row
+from audit.exact.ratios import Ratios, of_row, whole
 from audit.exact.rule import Rule
 
 Table = npt.NDArray[np.float64]
@@ -35,11 +36,11 @@ def completed_table(case: Case, rule: str | Rule) -> Table:
     return _whole_blocks(completed_law(case, rule), case)
 
 
-def joint_table(case: Case, rule: str | Rule) -> list[Table]:
-    """Returns P(draft block, emitted block) by emitted length 1..gamma + 1.
+def joint_masses(case: Case, rule: str | Rule) -> list[Ratios]:
+    """Returns P(draft block, emitted block) by emitted length 1..gamma + 1, exactly.
 
-    Each is float64 [V ** gamma, V ** length]; undefined and empty outcomes are left out. The
-    draft block is the rule's own where it does not draft from the recorded rows.
+    Each is [V ** gamma, V ** length]; undefined and empty outcomes are left out. The draft block
+    is the rule's own where it does not draft from the recorded rows.
 
     Raises:
         UsageError: V ** (2 gamma + 1) is beyond CELL_LIMIT.
@@ -47,14 +48,19 @@ def joint_table(case: Case, rule: str | Rule) -> list[Table]:
     rounds, branches = branches_of(case, rule)
     paths, size = len(rounds.tokens), rounds.vocab_size
     refuse_beyond_limit(paths * size ** (rounds.gamma + 1), of="the joint law of draft and output")
-    tables: list[Ratios | None] = [None] * (rounds.gamma + 1)
+    tables = [whole(np.zeros((paths, size ** (i + 1)))) for i in range(rounds.gamma + 1)]
     for branch in (branch for branch in branches if branch.length):
-        found, so_far = _placed(rounds, branch), tables[branch.length - 1]
-        tables[branch.length - 1] = found if so_far is None else so_far + found
-    return [
-        np.zeros((paths, size ** (i + 1))) if table is None else table.floats()
-        for i, table in enumerate(tables)
-    ]
+        tables[branch.length - 1] += _placed(rounds, branch)
+    return tables
+
+
+def joint_table(case: Case, rule: str | Rule) -> list[Table]:
+    """Returns `joint_masses` as float64, each entry correctly rounded.
+
+    Raises:
+        UsageError: V ** (2 gamma + 1) is beyond CELL_LIMIT.
+    """
+    return [table.floats() for table in joint_masses(case, rule)]
 
 
 def step_table(case: Case, rule: str | Rule) -> Table:
@@ -72,7 +78,7 @@ def step_table(case: Case, rule: str | Rule) -> Table:
             "all: use completed_table."
         )
     p, q = case.target[()], case.draft[()]
-    step = one_step(rule, p, q)
+    step = one_step(rule_for(case, rule), p, q)
     bonus = causal_chain(rule).bonus([of_row(p)] * 2, [of_row(q)])
     scale = np.array([step.denominator], dtype=object)
     return np.stack(
@@ -94,9 +100,7 @@ def _whole_blocks(law: Law, case: Case) -> Table:
 def _placed(rounds: Rounds, branch: Branch) -> Ratios:
     """Returns the masses [paths, vocab ** length] of a branch, by path and emitted block."""
     masses = given_path(rounds, branch)
-    paths = np.arange(len(rounds.tokens))
-    prefixes = rounds.vocab_size**branch.kept
-    starts = paths * prefixes // len(paths)
-    at_prefix = starts[:, None] == np.arange(prefixes)
+    prefixes = np.arange(rounds.vocab_size**branch.kept)
+    at_prefix = rounds.codes(branch.kept_nodes)[:, None] == prefixes
     placed = product(masses.numerators[:, None, :], at_prefix[:, :, None].astype(np.int64))
-    return Ratios(placed.reshape(len(paths), -1), masses.denominators)
+    return Ratios(placed.reshape(len(at_prefix), -1), masses.denominators)

@@ -8,10 +8,11 @@ path separator, or is there.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from audit.case import Case
 from audit.casefile.checks import shown
@@ -19,28 +20,33 @@ from audit.casefile.document import is_large
 from audit.casefile.reading import load_document, read_cases
 from audit.errors import UsageError
 from audit.resources import cases_dir
+from audit.tree import Drafting
 
-GROUPS = ("small", "large", "all")
+GROUPS = ("small", "large", "trees", "all")
+Drafts = Collection[Drafting | None]
 
 
-def select_cases(patterns: Sequence[str] = ()) -> list[Case]:
+def select_cases(patterns: Sequence[str] = (), *, drafts: Drafts | None = None) -> list[Case]:
     """Returns the cases that the patterns name, in their order, each once; none means `small`.
 
-    A pattern is the id of a shipped case, a glob over these ids, `small`, `large` or `all`, or
-    the path of a .toml file or of a folder of them.
+    A pattern is the id of a shipped case, a glob over these ids, one of GROUPS, or the path of a
+    .toml file or of a folder of them. `small` and `large` draft chains. drafts: which drafts a
+    sampler takes (`Case.drafting`): of a group, only the cases that fit are meant, if any does,
+    and none means `trees` where it takes no chains.
 
     Raises: UsageError where a pattern names nothing, CaseError where a file is broken.
     """
-    return read_cases(case_paths(patterns))
+    return read_cases(case_paths(patterns, drafts=drafts))
 
 
-def case_paths(patterns: Sequence[str] = ()) -> list[Path]:
+def case_paths(patterns: Sequence[str] = (), *, drafts: Drafts | None = None) -> list[Path]:
     """Returns the files behind the patterns of `select_cases`, in their order, each once.
 
     Raises: UsageError where a pattern names nothing.
     """
-    shipped = {path.stem: path for path in sorted(cases_dir().glob("*.toml"))}
-    found = {pattern: _matching(pattern, shipped) for pattern in patterns or ["small"]}
+    shipped = dict(sorted((path.stem, path) for path in cases_dir().glob("*.toml")))
+    default = "small" if drafts is None or None in drafts else "trees"
+    found = {pattern: _matching(pattern, shipped, drafts) for pattern in patterns or [default]}
     empty = [_nothing(pattern, list(shipped)) for pattern in found if not found[pattern]]
     if empty:
         raise UsageError("\n".join(empty))
@@ -53,16 +59,32 @@ def word_for(case: Case) -> str:
     return case.id if shipped else case.source
 
 
-def _matching(pattern: str, shipped: dict[str, Path]) -> list[Path]:
-    if pattern == "all":
-        return list(shipped.values())
+def _matching(pattern: str, shipped: dict[str, Path], drafts: Drafts | None) -> list[Path]:
     if pattern in GROUPS:
-        large = pattern == "large"
-        return [path for path in shipped.values() if is_large(load_document(path)) == large]
+        return _group(pattern, shipped.values(), drafts)
     if "\0" in pattern:
         return []
     named = [path for name, path in shipped.items() if fnmatchcase(name, pattern)]
     return named or _files(pattern)
+
+
+def _group(name: str, paths: Iterable[Path], drafts: Drafts | None) -> list[Path]:
+    """Returns the files of a group, those that fit `drafts` alone if there are any."""
+    documents = {path: load_document(path) for path in paths}
+    members = {path: d for path, d in documents.items() if name in ("all", _group_of(d))}
+    fitting = [path for path, d in members.items() if drafts is None or _drafting(d) in drafts]
+    return fitting or list(members)
+
+
+def _group_of(document: Mapping[str, Any]) -> str:
+    if "tree" in document:
+        return "trees"
+    return "large" if is_large(document) else "small"
+
+
+def _drafting(document: Mapping[str, Any]) -> Drafting | None:
+    drafting: Drafting | None = document.get("tree", {}).get("drafting")
+    return drafting
 
 
 def _files(pattern: str) -> list[Path]:

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from scipy import special
 
-from audit.harness.batches import Keys, draft, interleaved, step_batch
+from audit.harness.batches import Keys, batch_of, draft, interleaved, shuffled
 from audit.harness.deck import deck_of
 from audit.harness.null import handed_over
 from tests.worlds import article, prefix_dependent
@@ -63,11 +63,43 @@ def test_a_case_drafts_the_same_alone_and_among_others():
     assert torch.equal(one, both[1::2])
 
 
+def test_shuffled_rows_are_every_trial_of_every_case_once_whatever_the_calls():
+    tables = deck(article(2), prefix_dependent(2), article(2))
+    keys = Keys.of(tables, seed=3, purpose="order")
+    whole = shuffled(tables, 0, 300, first_trial=40, keys=keys)
+    assert whole.case.view(100, 3).sort(dim=1).values.tolist() == [[0, 1, 2]] * 100
+    assert whole.trial.tolist() == [40 + row // 3 for row in range(300)]
+    for size in (1, 7, 150):
+        parts = [
+            shuffled(tables, first, min(first + size, 300), first_trial=40, keys=keys)
+            for first in range(0, 300, size)
+        ]
+        assert torch.equal(torch.cat([part.case for part in parts]), whole.case)
+        assert torch.equal(torch.cat([part.trial for part in parts]), whole.trial)
+        for part in parts:
+            assert all((part.case[own] == case).all() for case, own in enumerate(part.own))
+            assert sum(len(part.case[own]) for own in part.own) == len(part.case)
+
+
+def test_the_order_of_shuffled_cases_has_no_pattern():
+    # 6 orders of 3 cases, 12,000 trials; false-alarm rate 1e-6, turns in a row as the control.
+    tables = deck(article(2), prefix_dependent(2), article(1))
+    keys = Keys.of(tables, seed=3, purpose="order")
+    for rows, good in (
+        (shuffled(tables, 0, 36_000, first_trial=0, keys=keys), True),
+        (interleaved(tables, 0, 36_000, first_trial=0), False),
+    ):
+        order = (rows.case.view(-1, 3) * torch.tensor([9, 3, 1])).sum(dim=1)
+        counts = np.bincount(order.numpy(), minlength=27)
+        possible = np.isin(np.arange(27), [5, 7, 11, 15, 19, 21])
+        assert (pearson_p(counts, possible / 6) > 1e-6) == good
+
+
 def test_rows_belong_to_the_drafted_prefix():
     case = prefix_dependent(2)
     tables = deck(case)
     rows, tokens = drafts_of(tables, 30)
-    batch = step_batch(tables, rows, tokens, copies=None)
+    batch = batch_of(tables, rows, tokens, copies=None)
     for i, block in enumerate(tokens.tolist()):
         for position in range(3):
             expected = case.target[tuple(block[:position])].floats()
@@ -78,10 +110,10 @@ def test_rows_belong_to_the_drafted_prefix():
 def test_context_free_rows_are_views_unless_there_are_copies():
     tables = deck(article(2))
     rows, tokens = drafts_of(tables, 1000)
-    views = step_batch(tables, rows, tokens, copies=None)
+    views = batch_of(tables, rows, tokens, copies=None)
     assert views.target_probs.stride()[0] == 0
     copies = (views.target_probs.contiguous(), views.draft_probs.contiguous())
-    copied = step_batch(tables, rows, tokens, copies=copies)
+    copied = batch_of(tables, rows, tokens, copies=copies)
     assert copied.target_probs.is_contiguous()
     assert torch.equal(views.target_probs, copied.target_probs)
 
@@ -89,7 +121,7 @@ def test_context_free_rows_are_views_unless_there_are_copies():
 def test_shorter_rows_of_a_mixed_call_are_padded():
     tables = deck(article(1), prefix_dependent(2))
     rows, tokens = drafts_of(tables, 4)
-    batch = step_batch(tables, rows, tokens, copies=None)
+    batch = batch_of(tables, rows, tokens, copies=None)
     assert batch.num_draft_tokens.tolist() == [1, 2] * 4
     assert bool((tokens[0::2, 1] == -1).all())
     assert bool((batch.target_probs[0::2, 2] == 0).all())

@@ -11,8 +11,11 @@ from audit.selection import case_paths, select_cases, word_for
 LARGE = ["zipf-1000", "zipf-128256", "zipf-32000"]
 
 
-def ids(*patterns):
-    return [path.stem for path in case_paths(patterns)]
+TREES = ["tree-basis", "tree-basis-distinct", "tree-fixed", "tree-two-levels", "tree-two-paths"]
+
+
+def ids(*patterns, drafts=None):
+    return [path.stem for path in case_paths(patterns, drafts=drafts)]
 
 
 def test_nothing_means_the_small_cases():
@@ -25,7 +28,18 @@ def test_nothing_means_the_small_cases():
 
 def test_groups():
     assert ids("large") == LARGE
-    assert sorted(ids("all")) == sorted(ids("small") + LARGE)
+    assert ids("trees") == TREES
+    assert sorted(ids("all")) == sorted(ids("small") + LARGE + TREES)
+
+
+def test_groups_mean_the_cases_that_a_sampler_takes():
+    chains, trees = (None,), ("independent", "fixed")
+    taken = ["tree-basis", "tree-fixed", "tree-two-paths"]
+    assert ids("all", drafts=chains) == [name for name in ids("all") if name not in TREES]
+    assert ids(drafts=chains) == ids("small", drafts=chains) == ids("small")
+    assert ids(drafts=trees) == ids("trees", drafts=trees) == ids("all", drafts=trees) == taken
+    assert ids("trees", drafts=chains) == TREES  # none fits, which the run then says
+    assert ids("disjoint", "tree-b*", drafts=trees)[0] == "disjoint"
 
 
 def test_patterns_keep_their_order_and_each_case_comes_once():

@@ -18,6 +18,7 @@ from audit.sampling import MAX_TEMPERATURE_INVERSE
 
 MAX_DIGITS = 400  # of a number as written, and of a common denominator; a float64 needs fewer
 MAX_WHY = 300
+MAX_NODES = 64
 _SHOWN = 60
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _RATIONAL = re.compile(r"-?([0-9]+(/[0-9]+)?|[0-9]*\.[0-9]+)")
@@ -126,6 +127,28 @@ def exponent(value: Fraction) -> Fraction:
             "weights are exact integers; choose one of these."
         )
     return value
+
+
+def parents(value: object) -> tuple[int, ...]:
+    """Returns the parents of the nodes of a draft tree, whether they fit or not.
+
+    Raises: ValueError where they are not an array of at most MAX_NODES whole numbers.
+    """
+    if not isinstance(value, list):
+        raise ValueError(
+            f"is {shown(value)}, but must be an array such as [-1, -1, 0]; correct it."
+        )
+    if len(value) > MAX_NODES:
+        raise ValueError(
+            f"has {len(value)} nodes, above the bound of {MAX_NODES}; take a smaller tree."
+        )
+    for node, parent in enumerate(value):
+        if type(parent) is not int:
+            raise ValueError(
+                f"holds {shown(parent)} for node {node}, but must hold node numbers, and -1 for "
+                "the start of the round; correct it."
+            )
+    return tuple(value)
 
 
 def prefix(key: str, *, vocab_size: int | None, longest: int | None) -> Prefix:

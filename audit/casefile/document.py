@@ -10,28 +10,33 @@ from audit.casefile.checks import cut_short
 from audit.casefile.problems import Problems
 from audit.casefile.rows import Laws, missing_rows, read_rows
 from audit.casefile.schema import HeaderTable, SamplingTable, Sizes
+from audit.casefile.trees import check_cells, read_tree, scarce_rows
+from audit.tree import Tree
 
 MAX_FULL_CELLS = 2**22
-_TABLES = ("target", "draft", "sampling", "generated")
+_TABLES = ("target", "draft", "sampling", "generated", "tree")
 
 
-def full_cells(vocab_size: int, num_speculative_tokens: int) -> int:
-    """Returns the cells [V^gamma, gamma + 1, V^(gamma + 1)] of the table with a bin a token.
+def full_cells(vocab_size: int, num_speculative_tokens: int, *, nodes: int | None = None) -> int:
+    """Returns the cells [V^nodes, gamma + 1, V^(gamma + 1)] of the table with a bin a token.
 
-    >>> full_cells(3, 1)
-    54
+    nodes: the drafted tokens of a round; None: gamma, those of a chain.
+
+    >>> full_cells(3, 1), full_cells(3, 1, nodes=2)
+    (54, 162)
     """
     longest = num_speculative_tokens + 1
-    cells: int = longest * vocab_size ** (2 * longest - 1)
+    drafted = num_speculative_tokens if nodes is None else nodes
+    cells: int = longest * vocab_size ** (drafted + longest)
     return cells
 
 
 def is_large(document: Mapping[str, Any]) -> bool:
     """Returns whether the case has too many cells to be counted token by token.
 
-    False where the document gives no valid sizes.
+    False where the document gives no valid sizes, and for a draft tree, which may not have them.
     """
-    return _cells(Sizes.of(document)) > MAX_FULL_CELLS
+    return "tree" not in document and _cells(Sizes.of(document)) > MAX_FULL_CELLS
 
 
 def parse_case(document: Mapping[str, Any], *, file: str) -> Case:
@@ -43,13 +48,12 @@ def parse_case(document: Mapping[str, Any], *, file: str) -> Case:
     keys = {key: value for key, value in document.items() if key not in _TABLES}
     header = problems.table(HeaderTable, keys, also=_TABLES)
     stated = document.get("sampling", {})
-    sampling = problems.table(SamplingTable, stated, name="sampling", sizes=sizes)
+    sampling = problems.table(SamplingTable, stated, name="sampling", context=sizes)
+    tree = read_tree(document, sizes=sizes, problems=problems)
     laws = read_rows(document, sizes=sizes, problems=problems)
     if laws and sampling and problems.count == 0:
         laws = laws.after(sampling)
-    _check_cells(document, laws, problems=problems)
-    if laws and not is_large(document):
-        _check_reachable(laws, sizes=sizes, problems=problems)
+    _check_fit(document, laws, tree, problems=problems)
     if problems.count or not (header and sampling and laws):
         raise problems.error()
     return Case(
@@ -59,30 +63,49 @@ def parse_case(document: Mapping[str, Any], *, file: str) -> Case:
         greedy=sampling.rules.greedy and sampling.apply_to != "draft",
         large=is_large(document),
         source=file,
+        tree=tree,
     )
 
 
-def _cells(sizes: Sizes) -> int:
+def _cells(sizes: Sizes, tree: Tree | None = None) -> int:
     if sizes.vocab_size is None or sizes.num_speculative_tokens is None:
         return 0
-    return full_cells(sizes.vocab_size, sizes.num_speculative_tokens)
+    nodes = None if tree is None else tree.nodes
+    return full_cells(sizes.vocab_size, sizes.num_speculative_tokens, nodes=nodes)
 
 
-def _check_cells(document: Mapping[str, Any], laws: Laws | None, *, problems: Problems) -> None:
-    if not is_large(document):
-        return
-    cells = cut_short(f"{_cells(Sizes.of(document)):,}")
+def _check_fit(
+    document: Mapping[str, Any], laws: Laws | None, tree: Tree | None, *, problems: Problems
+) -> None:
+    """Adds what is wrong between the tables: sizes, tree and rows."""
+    sizes = Sizes.of(document)
+    cells = _cells(sizes, tree)
+    if tree:
+        check_cells(cells, MAX_FULL_CELLS, problems=problems)
+    elif is_large(document):
+        _check_large(cells, document, laws, problems=problems)
+    if laws and cells <= MAX_FULL_CELLS:
+        _check_reachable(laws, sizes=sizes, problems=problems)
+    if laws and tree and problems.count == 0:
+        for row in scarce_rows(laws.draft, tree):
+            problems.add(row.place, row.problem)
+
+
+def _check_large(
+    cells: int, document: Mapping[str, Any], laws: Laws | None, *, problems: Problems
+) -> None:
+    shown = cut_short(f"{cells:,}")
     if document.get("certify", "full") == "full":
         problems.add(
             "certify",
-            f'is "full", but a bin a token needs V^gamma (gamma + 1) V^(gamma + 1) = {cells} '
+            f'is "full", but a bin a token needs V^gamma (gamma + 1) V^(gamma + 1) = {shown} '
             f'cells, above the bound of {MAX_FULL_CELLS:,}; write certify = "partition" or take '
             "smaller sizes.",
         )
     if laws and not (laws.target.context_free and laws.draft.context_free):
         problems.add(
             "[target] and [draft]",
-            f"depend on the prefix, but a case of {cells} cells, above the bound of "
+            f"depend on the prefix, but a case of {shown} cells, above the bound of "
             f'{MAX_FULL_CELLS:,}, may not; give the row "" alone with extend = "repeat" in both, '
             "or take smaller sizes.",
         )

@@ -12,15 +12,19 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from audit.casefile.checks import shown
-from audit.casefile.schema import Sizes, Table
+from audit.casefile.schema import Table
 from audit.errors import CaseError
 
 MAX_PROBLEMS = 100  # of a file that are spelt out
 MAX_KEYS = 100  # of a table, besides rows; no table has nearly as many
-_BOUNDS = {"ge": "at least", "le": "at most", "lt": "below"}
+_BOUNDS = {"ge": "at least", "le": "at most", "gt": "above", "lt": "below"}
 _KINDS = {
     "int_type": "an integer without quotes",
+    "float_type": "a number without quotes",
+    "finite_number": "a finite number",
+    "bool_type": "true or false without quotes",
     "string_type": "a string in quotes",
+    "list_type": "a list",
     "model_type": "a table",
 }
 
@@ -75,11 +79,12 @@ class Problems:
         *,
         name: str = "",
         also: Iterable[str] = (),
-        sizes: Sizes | None = None,
+        context: object = None,
     ) -> AnyTable | None:
         """Returns the checked table, or None after adding what is wrong with it.
 
-        `also` names what may stand beside the model's own keys; `sizes` bound its values.
+        `also` names what may stand beside the model's own keys; `context` is what its values are
+        checked against.
         """
         if isinstance(values, dict) and len(values) > MAX_KEYS:
             self.add(
@@ -88,7 +93,7 @@ class Problems:
             )
             return None
         try:
-            return model.model_validate(values, context=sizes)
+            return model.model_validate(values, context=context)
         except ValidationError as error:
             known = [*model.model_fields, *also]
             for detail in error.errors(include_url=False):
@@ -98,8 +103,15 @@ class Problems:
 
 def _key_place(table: str, keys: tuple[int | str, ...]) -> str:
     heading = [f"[{table}]"] if table else []
-    names = [shown(str(key)) for key in keys]
-    return " ".join(heading + [name[1:-1] if name[1:-1].isidentifier() else name for name in names])
+    return " ".join([*heading, *map(_key, keys)])
+
+
+def _key(key: int | str) -> str:
+    """Returns a key as TOML writes it, and of an entry its number in the list."""
+    if isinstance(key, int):
+        return f"number {key + 1}"
+    quoted = shown(key)
+    return quoted[1:-1] if quoted[1:-1].isidentifier() else quoted
 
 
 def _complaint(detail: Mapping[str, Any], known: Iterable[str]) -> str:
@@ -113,7 +125,7 @@ def _complaint(detail: Mapping[str, Any], known: Iterable[str]) -> str:
             return f"is an unknown key; {hint(str(detail['loc'][-1]), known)}"
         case "literal_error":
             return f"is {value}, but must be {limits['expected']}; correct it."
-        case "greater_than_equal" | "less_than_equal" | "less_than":
+        case "greater_than_equal" | "greater_than" | "less_than_equal" | "less_than":
             bound = " and ".join(f"{_BOUNDS[name]} {limit}" for name, limit in limits.items())
             return f"is {value}, but must be {bound}; correct it."
         case kind:

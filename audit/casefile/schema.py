@@ -24,6 +24,7 @@ from pydantic import (
 from audit.case import Certify, Extend
 from audit.casefile import checks
 from audit.sampling import SamplingRules
+from audit.tree import Drafting
 
 MAX_VOCAB_SIZE = 1_000_000
 MAX_SPECULATIVE_TOKENS = 16
@@ -106,6 +107,13 @@ class SamplingTable(Table):
         words = self.rules.describe()
         sides = {"both": "target and draft"}.get(self.apply_to, self.apply_to)
         return f"{words}, applied to the {sides}" if words else ""
+
+
+class TreeTable(Table):
+    """`[tree]`: the shape of the drafts where they are more than one chain."""
+
+    parents: Annotated[tuple[int, ...], PlainValidator(checks.parents)]
+    drafting: Drafting
 
 
 class GeneratedTable(Table):

@@ -1,61 +1,57 @@
 """One chunk: draft, call the sampler, check the contract, complete, count.
 
-The harness owns drafts, completions and counts; the sampler only sees a StepBatch and a
+The harness owns drafts, completions and counts; the sampler only sees a batch and a
 generator. Totals depend on the seed and the chunk; they depend on the batch size only through
 the sampler's own use of its generator.
 """
 
 from __future__ import annotations
 
-import math
-import traceback
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from audit.counts import Counts
-from audit.errors import DraftproofError, SamplerError
-from audit.harness.batches import Keys, Rows, draft, interleaved, step_batch
-from audit.harness.counting import Observed, Tally, Togetherness, completed, counts_of
+from audit.errors import SamplerError
+from audit.harness.batches import Keys, Rows, batch_of, draft, interleaved, shuffled
+from audit.harness.counting import Observed, Tally, completed, counts_of
 from audit.harness.deck import Deck
 from audit.harness.randomness import generator_for
-from audit.harness.schedule import Chunk, call_rows
+from audit.harness.schedule import (
+    SMALL_CALLS,
+    Chunk,
+    call_rows,
+    only_small_call_rows,
+    small_call_rows,
+)
+from audit.harness.togetherness import Together, Togetherness
 from audit.harness.views import View
 from audit.samplers.batch import checksum_of
-from audit.samplers.contract import Watch, explain, explain_accepted, faulty_rows, tokens_of
-from audit.samplers.interface import LoadedSampler, StepBatch
-
-Table = npt.NDArray[np.int64]
-
-_PROBES = 33  # calls, so that a generator restarted at every 2nd to 16th call repeats itself
-_PROBE_ROWS = 64
+from audit.samplers.calling import emitted
+from audit.samplers.contract import explain, faulty_rows
+from audit.samplers.interface import Batch, LoadedSampler
 
 
 @dataclass(frozen=True, eq=False)
 class Collected:
     """What one chunk showed of one case.
 
-    first_rows counts the first row of each call only. calls int64 [calls, K], row_pairs and
-    call_pairs int64 [K, K] are the tables of the independence tests.
+    first_rows counts the first row of each call only. together: the tables of the independence
+    tests, for each size of calls that was made.
     """
 
     counts: Counts
     first_rows: Counts
-    calls: Table
-    row_pairs: Table
-    call_pairs: Table
+    together: tuple[Together, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
     """A sampler before a deck: everything a chunk needs but its number.
 
-    views[i] are the views of deck.cases[i].
+    views[i] are the views of deck.cases[i]. batch_size: the most rows of a call. small: mixed
+    chunks begin with calls of SMALL_CALLS rows. only_small: there are no other calls.
     """
 
     sampler: LoadedSampler
@@ -63,6 +59,17 @@ class Bench:
     views: tuple[tuple[View, ...], ...]
     seed: int
     batch_size: int
+    small: bool = False
+    only_small: bool = False
+
+    def calls(self, chunk: Chunk) -> list[range]:
+        """Returns the rows of each call of a chunk."""
+        rows = chunk.trials * len(self.deck.cases)
+        if self.only_small:
+            return only_small_call_rows(rows, batch_size=self.batch_size)
+        if self.small and chunk.mixed:
+            return small_call_rows(rows, batch_size=self.batch_size)
+        return call_rows(rows, batch_size=self.batch_size)
 
     def collect(self, chunk: Chunk) -> list[Collected]:
         """Returns what `chunk` shows of each case. Raises SamplerError on a broken contract."""
@@ -76,19 +83,19 @@ class Bench:
             raise SamplerError(f"{self.sampler.name} wrote into its input; it must copy it.")
         return collected
 
-    def batch(self, rows: Rows, drafts: torch.Tensor) -> StepBatch:
-        """Returns what the sampler reads for these rows and drafts int64 [batch, gamma]."""
+    def batch(self, rows: Rows, drafts: torch.Tensor) -> Batch:
+        """Returns what the sampler reads for these rows and drafts int64 [batch, drafted]."""
         copies = self._copies if self.sampler.facts.contiguous else None
-        return step_batch(self.deck, rows, drafts.clone(), copies=copies)
+        return batch_of(self.deck, rows, drafts.clone(), copies=copies)
 
     @cached_property
     def _copies(self) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The rows of a uniform deck repeated for the largest call, made once."""
-        deck = self.deck
+        deck, nodes = self.deck, self.deck.tree.nodes
         if not deck.uniform:
             return None
-        target = deck.target_rows.expand(self.batch_size, deck.gamma + 1, -1).contiguous()
-        return target, deck.draft_rows.expand(self.batch_size, deck.gamma, -1).contiguous()
+        target = deck.target_rows.expand(self.batch_size, nodes + 1, -1).contiguous()
+        return target, deck.draft_rows.expand(self.batch_size, nodes, -1).contiguous()
 
     @cached_property
     def untouched(self) -> torch.Tensor:
@@ -116,22 +123,27 @@ class _ChunkRun:
             bench.seed, *hashes, chunk.look, chunk.part, device=deck.device
         )
         self._tallies = [[Tally(v, device=deck.device) for v in vs] for vs in bench.views]
-        self._together = [Togetherness(rows[0]) for rows in deck.target_rows]
+        self._order_keys = Keys.of(deck, seed=bench.seed, purpose="order")
+        self._together: list[dict[int, Togetherness]] = [{} for _ in deck.cases]
         self.faulty = torch.zeros((), dtype=torch.bool, device=deck.device)
 
     def made(self) -> list[Collected]:
         """Makes every call and returns what the chunk showed, case by case."""
-        rows = self._chunk.trials * len(self._bench.deck.cases)
-        for numbers in call_rows(rows, batch_size=self._bench.batch_size):
-            self._call(numbers)
+        for numbers in self._bench.calls(self._chunk):
+            self._call(self._rows(numbers))
         return [
-            Collected(*counts_of(tallies), *together.tables())
+            Collected(*counts_of(tallies), tuple(one.tables() for one in together.values()))
             for tallies, together in zip(self._tallies, self._together, strict=True)
         ]
 
-    def _call(self, numbers: range) -> None:
+    def _rows(self, numbers: range) -> Rows:
+        deck, first, bounds = self._bench.deck, self._chunk.first, (numbers.start, numbers.stop)
+        if len(deck.cases) == 1:
+            return interleaved(deck, *bounds, first_trial=first)
+        return shuffled(deck, *bounds, first_trial=first, keys=self._order_keys)
+
+    def _call(self, rows: Rows) -> None:
         bench = self._bench
-        rows = interleaved(bench.deck, numbers.start, numbers.stop, first_trial=self._chunk.first)
         drafts = draft(bench.deck, rows, self._draft_keys)
         batch = bench.batch(rows, drafts)
         tokens = emitted(bench.sampler, batch, self._generator)
@@ -139,74 +151,21 @@ class _ChunkRun:
         if self._read and bool(self.faulty):
             said = explain(batch, tokens)
             raise SamplerError(f"{bench.sampler.name} broke its contract: {said}")
-        self._count(numbers, rows, drafts, tokens)
+        self._count(rows, drafts, tokens)
 
-    def _count(
-        self, numbers: range, rows: Rows, drafts: torch.Tensor, tokens: torch.Tensor
-    ) -> None:
+    def _count(self, rows: Rows, drafts: torch.Tensor, tokens: torch.Tensor) -> None:
         whole = completed(self._bench.deck, rows, tokens, self._completion_keys)
         seen = Observed(drafts, (tokens >= 0).sum(dim=1).clamp(min=1), whole)
-        cases = len(self._bench.deck.cases)
-        for case in range(cases):
-            own = slice((case - numbers.start) % cases, None, cases)
+        for case, own in enumerate(rows.own):
             part = Observed(seen.drafts[own], seen.lengths[own], seen.completed[own])
+            if not len(part.lengths):
+                continue
             for tally in self._tallies[case]:
                 tally.add(part)
-            self._together[case].add(part)
+            self._beside(case, len(tokens)).add(part)
 
-
-def emitted(sampler: LoadedSampler, batch: StepBatch, generator: torch.Generator) -> torch.Tensor:
-    """Returns the emitted tokens of one call, int64 [batch, gamma + 1], their values unchecked.
-
-    Raises:
-        SamplerError: the sampler raised, changed its inputs or returned something else.
-    """
-    watch = Watch(batch)
-    try:
-        output = sampler.call(batch, generator)
-    except DraftproofError:
-        raise
-    except (Exception, SystemExit) as error:
-        said = str(error).strip().partition("\n")[0].rstrip(".")
-        sentence = f"{sampler.name} raised {type(error).__name__}: {said}."
-        raise SamplerError(sentence, detail=traceback.format_exc()) from error
-    tokens = tokens_of(batch, output)
-    watch.check()
-    wrong = explain_accepted(batch, output)
-    if wrong:
-        raise SamplerError(f"{sampler.name} broke its contract: {wrong}")
-    return tokens
-
-
-def is_frozen(bench: Bench, *, level: float) -> bool:
-    """Returns whether the sampler repeats itself although its generator differs.
-
-    One row is handed over many times in one call, and that call is made again and again, at two
-    sizes in turn. Rows of a call that differ, in the very same order in two calls, restart their
-    random numbers. Given the outcomes of a call, independent rows repeat their order with a
-    known chance; where that is above `level` for all pairs of calls, nothing is told.
-    """
-    _ = bench.untouched
-    calls = [_probe(bench, number) for number in range(_PROBES)]
-    pairs = list(combinations(calls, 2))
-    return any(
-        torch.equal(one, other) and _chance_of_order(one) * len(pairs) <= level
-        for one, other in pairs
-    )
-
-
-def _probe(bench: Bench, number: int) -> torch.Tensor:
-    deck = bench.deck
-    rows = min(_PROBE_ROWS, bench.batch_size) - number % 2
-    zeros = torch.zeros(max(rows, 1), dtype=torch.int64, device=deck.device)
-    same = Rows(zeros, zeros)
-    drafts = draft(deck, same, Keys.of(deck, seed=bench.seed, purpose="probe"))
-    generator = generator_for(bench.seed, "probe", number, device=deck.device)
-    return emitted(bench.sampler, step_batch(deck, same, drafts, copies=None), generator)
-
-
-def _chance_of_order(tokens: torch.Tensor) -> float:
-    """Returns the chance that independent rows with these outcomes come in this order."""
-    counts = Counter(map(tuple, tokens.tolist())).values()
-    orders = math.lgamma(len(tokens) + 1) - sum(math.lgamma(n + 1) for n in counts)
-    return math.exp(-orders)
+    def _beside(self, case: int, size: int) -> Togetherness:
+        """Returns what is noted of a case in calls of this size; all uncommon sizes are one."""
+        told_apart = size if size in SMALL_CALLS else 0
+        first_row = self._bench.deck.target_rows[case, 0]
+        return self._together[case].setdefault(told_apart, Togetherness(first_row))

@@ -1,14 +1,16 @@
 """The tables of one or several cases of one vocabulary size, on the device.
 
 A prefix stands at index start(length) + code, so that a table is [cases, prefixes, vocab];
-where no row of any case depends on the prefix there is a single prefix. Cumulative tables are
-float64 made from exact integers; rows are in the dtype that the sampler sees.
+where no row of any case depends on the prefix there is a single prefix. Masses and cumulative
+tables are float64 made from exact integers; rows are in the dtype that the sampler sees. A chain
+of drafts is the tree with a single path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -18,22 +20,26 @@ import torch
 from audit.case import Case, Rows
 from audit.harness.null import Null, row_or_none
 from audit.row import Row
+from audit.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
 class Deck:
-    """Device tables of `cases`, all of one vocabulary size.
+    """Device tables of `cases`, all of one vocabulary size and, where they draft trees, one tree.
 
-    gammas int64 [cases]; *_rows [cases, prefixes, vocab] in the working dtype; *_cumulative the
-    same shape in float64; starts int64 [largest gamma + 2], the index of the first prefix of each
-    length (all zero where `context_free`).
+    gammas int64 [cases]; parents int64 [drafted], those of the tree; *_rows [cases, prefixes,
+    vocab] in the working dtype; draft_masses and *_cumulative the same shape in float64; starts
+    int64 [largest gamma + 2], the index of the first prefix of each length (all zero where
+    `context_free`).
     """
 
     cases: tuple[Case, ...]
     gammas: torch.Tensor
+    parents: torch.Tensor
     starts: torch.Tensor
     target_rows: torch.Tensor
     draft_rows: torch.Tensor
+    draft_masses: torch.Tensor
     target_cumulative: torch.Tensor
     draft_cumulative: torch.Tensor
     context_free: bool
@@ -47,6 +53,16 @@ class Deck:
     def gamma(self) -> int:
         """The largest number of speculative tokens of a case here."""
         return max(case.num_speculative_tokens for case in self.cases)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The shape of the drafts of a round, a single path where they are a chain."""
+        return self.cases[0].tree or Tree.chain(self.gamma)
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether the cases here draft trees, and samplers are handed a TreeBatch."""
+        return self.cases[0].tree is not None
 
     @property
     def uniform(self) -> bool:
@@ -69,7 +85,7 @@ class Deck:
 
 
 def deck_of(nulls: Sequence[Null], *, dtype: torch.dtype, device: torch.device) -> Deck:
-    """Returns the tables of these cases, which must share one vocabulary size."""
+    """Returns the tables of these cases, which must share one vocabulary size and one tree."""
     cases = tuple(null.case for null in nulls)
     free = all(case.context_free for case in cases)
     gamma = max(case.num_speculative_tokens for case in cases)
@@ -80,9 +96,11 @@ def deck_of(nulls: Sequence[Null], *, dtype: torch.dtype, device: torch.device) 
     return Deck(
         cases=cases,
         gammas=torch.tensor([c.num_speculative_tokens for c in cases], device=device),
+        parents=torch.tensor((cases[0].tree or Tree.chain(gamma)).parents, device=device),
         starts=torch.tensor(_starts(cases[0].vocab_size, gamma, free=free), device=device),
         target_rows=_probabilities(rows_of(lambda n: n.original.target)).to(device, dtype),
         draft_rows=_probabilities(rows_of(lambda n: n.original.draft)).to(device, dtype),
+        draft_masses=_probabilities(rows_of(lambda n: n.case.draft)).to(device),
         target_cumulative=_cumulative(rows_of(lambda n: n.case.target)).to(device),
         draft_cumulative=_cumulative(rows_of(lambda n: n.case.draft)).to(device),
         context_free=free,

@@ -22,8 +22,7 @@ from audit.counts import Counts
 from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.harness.collect import Collected
-
-_TABLES = ("calls", "row_pairs", "call_pairs")
+from audit.harness.togetherness import Together
 
 
 class RunDirectory:
@@ -93,8 +92,9 @@ def _undamaged(path: Path) -> Iterator[None]:
 
 def _packed(entry: Collected, case: int) -> dict[str, Any]:
     arrays: dict[str, Any] = {f"{case}.bases": np.array(entry.counts.bases)}
-    for name in _TABLES:
-        arrays[f"{case}.{name}"] = getattr(entry, name)
+    arrays[f"{case}.sizes"] = np.int64(len(entry.together))
+    for size, together in enumerate(entry.together):
+        arrays |= {f"{case}.{name}.{size}": table for name, table in together._asdict().items()}
     for view, (table, first) in enumerate(
         zip(entry.counts.tables, entry.first_rows.tables, strict=True)
     ):
@@ -108,5 +108,8 @@ def _unpacked(arrays: Mapping[str, Any], case: int) -> Collected:
         tuple(arrays[f"{case}.{kind}.{view}"] for view in range(len(bases)))
         for kind in ("all", "first")
     )
-    rest = (arrays[f"{case}.{name}"] for name in _TABLES)
-    return Collected(Counts(tables, bases), Counts(first, bases), *rest)
+    together = tuple(
+        Together(*(arrays[f"{case}.{name}.{size}"] for name in Together._fields))
+        for size in range(int(arrays[f"{case}.sizes"]))
+    )
+    return Collected(Counts(tables, bases), Counts(first, bases), together)

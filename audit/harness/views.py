@@ -42,8 +42,8 @@ class View:
     @property
     def shape(self) -> tuple[int, int, int]:
         """The shape of its count table: drafts, lengths, completed blocks."""
-        gamma, base = self.case.num_speculative_tokens, self.case.vocab_size
-        return base**gamma if self.drafts else 1, gamma + 1, base ** (gamma + 1)
+        longest, base = self.case.num_speculative_tokens + 1, self.case.vocab_size
+        return base**self.case.drafted if self.drafts else 1, longest, base**longest
 
 
 def views_of(case: Case, *, key: bytes) -> tuple[View, ...]:

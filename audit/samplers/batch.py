@@ -1,20 +1,21 @@
-"""Small reads of a StepBatch and its generator that several callers share."""
+"""Small reads of a batch and its generator that several callers share."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from audit.samplers.interface import StepBatch
+from audit.samplers.interface import Batch
 from audit.samplers.worker.wire import as_bytes
 
 _MULTIPLIER = 2654435761  # Knuth's, odd, so that no position has weight 0
 
 
-def tensors(batch: StepBatch) -> dict[str, Tensor]:
+def tensors(batch: Batch) -> dict[str, Tensor]:
     """Returns the tensors of a batch by field name, those of its options among them."""
     own = {name: value for name, value in batch._asdict().items() if isinstance(value, Tensor)}
-    return own | (batch.options._asdict() if batch.options else {})
+    options = getattr(batch, "options", None)
+    return own | (options._asdict() if options else {})
 
 
 def stored_once(tensor: Tensor) -> Tensor:

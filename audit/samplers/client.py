@@ -16,9 +16,10 @@ from torch import Tensor
 
 from audit.errors import DraftproofError, SamplerError, UsageError
 from audit.samplers.batch import seed_from, stored_once, tensors
-from audit.samplers.interface import StepBatch
+from audit.samplers.interface import Batch
 from audit.samplers.process import WorkerProcess
 from audit.samplers.worker import wire
+from audit.samplers.worker.output import most_accepted
 
 START_SECONDS = 120.0  # importing torch and the user's packages takes none of the sampler's time
 _ALIGNMENT = 64
@@ -43,9 +44,7 @@ class WorkerSampler:
             self.close()
             raise refusal(self.about["error"], usage=self.about["usage"], detail=detail)
 
-    def __call__(
-        self, batch: StepBatch, generator: torch.Generator
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def __call__(self, batch: Batch, generator: torch.Generator) -> Tensor | tuple[Tensor, Tensor]:
         """Returns what the sampler returned, as int64 tensors. Raises SamplerError."""
         if not self._process.alive:
             raise SamplerError(f"{self._spec} cannot be called: its worker process has ended.")
@@ -75,7 +74,7 @@ class WorkerSampler:
         """Ends the worker and all that it started."""
         self._process.end()
 
-    def _write(self, batch: StepBatch) -> tuple[list[wire.Stored], int]:
+    def _write(self, batch: Batch) -> tuple[list[wire.Stored], int]:
         """Returns where each tensor stands in the file, and the offset behind them."""
         fields, offset = [], 0
         for name, tensor in tensors(batch).items():
@@ -86,8 +85,8 @@ class WorkerSampler:
             offset += -(-once.nbytes // _ALIGNMENT) * _ALIGNMENT
         return fields, offset
 
-    def _result(self, batch: StepBatch, offset: int, parts: int) -> Tensor | tuple[Tensor, Tensor]:
-        rows, gamma = batch.draft_token_ids.shape
+    def _result(self, batch: Batch, offset: int, parts: int) -> Tensor | tuple[Tensor, Tensor]:
+        rows, gamma = len(batch.draft_token_ids), most_accepted(batch)
         size = rows * (gamma + parts)
         flat = wire.read_tensor(self._process.file, torch.int64, [size], offset)
         flat = flat.to(batch.draft_token_ids.device)

@@ -5,34 +5,38 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
 from audit.errors import UsageError
+from audit.exact.catalogue import rule
 from audit.samplers.interface import Facts
 from audit.samplers.rules import RULES, SAMPLERS
+from audit.tree import Drafting
+
+_DRAFTINGS = get_args(Drafting)
 
 
-def facts_from(given: object, *, name: str) -> Facts:
-    """Returns the facts of the dict that the sampler `name` carries.
+def facts_from(given: object, *, name: str, where: str = ".draftproof") -> Facts:
+    """Returns the facts of the dict that the sampler `name` carries; `where` it stands.
 
-    Raises: UsageError, for an unknown key or rule (with the nearest known one) or a wrong type.
+    Raises: UsageError, for an unknown key or rule (with the nearest known one), a constant out of
+    bounds, or a wrong type.
     """
     if not isinstance(given, Mapping):
-        raise UsageError(f"{name}.draftproof is of type {type(given).__name__}; make it a dict.")
+        raise UsageError(f"{name}{where} is of type {type(given).__name__}; make it a dict.")
     known = [field.name for field in fields(Facts)]
     for key, value in given.items():
         if key not in known:
-            raise UsageError(f"{name}.draftproof has an unknown key {nearest(key, known)}")
+            raise UsageError(f"{name}{where} has an unknown key {nearest(key, known)}")
         wanted = _wanted(key, value)
         if wanted:
-            raise UsageError(f"{name}.draftproof[{key!r}] is {value!r}; it must be {wanted}.")
-    values: dict[str, Any] = {**given, "declares": tuple(given.get("declares", ()))}
-    facts = Facts(**values)
+            raise UsageError(f"{name}{where}[{key!r}] is {value!r}; it must be {wanted}.")
+    lists = {key: tuple(given[key]) for key in ("declares", "trees") if key in given}
+    facts = Facts(**{**given, **lists})
     for id_ in facts.declares:
-        if id_ not in RULES:
-            raise UsageError(f"{name} declares an unknown rule {nearest(id_, RULES)}")
-    if facts.claims and facts.claims not in SAMPLERS:
-        raise UsageError(f"{name} claims an unknown law {nearest(facts.claims, SAMPLERS)}")
+        _refuse_unknown(id_, RULES, said=f"{name} declares an unknown rule")
+    if facts.claims:
+        _refuse_unknown(facts.claims, SAMPLERS, said=f"{name} claims an unknown law")
     return facts
 
 
@@ -49,11 +53,24 @@ def nearest(name: object, known: Iterable[str]) -> str:
     return f"{name!r}; known are {', '.join(names)}."
 
 
+def _refuse_unknown(id_: str, known: Iterable[str], *, said: str) -> None:
+    """Raises UsageError where `id` or `id@value` names nothing that is known."""
+    if id_.partition("@")[0] not in known:
+        raise UsageError(f"{said} {nearest(id_, known)}")
+    try:
+        rule(id_)
+    except UsageError as error:
+        raise UsageError(f"{said}: {error}") from None
+
+
 def _wanted(key: str, value: Any) -> str:
     """Returns what the value of a key must be, "" where it is that."""
     if key == "declares":
         strings = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
         return "" if strings else "a list of rule ids"
+    if key == "trees":
+        fits = isinstance(value, list | tuple) and all(one in _DRAFTINGS for one in value)
+        return "" if fits else f"a list of any of {', '.join(_DRAFTINGS)}"
     if key == "claims":
         return "" if isinstance(value, str) else "a rule or fault id"
     if key == "max_batch":

@@ -3,6 +3,7 @@
 A sampler is any callable `(StepBatch, torch.Generator) -> tokens`. It verifies one round for
 every row of the batch and returns int64 [batch, gamma + 1]: the emitted tokens of a row, then -1.
 It may return `(tokens, num_accepted)` with num_accepted int64 [batch]. Nobody inherits from us.
+One that declares `trees` is handed a TreeBatch instead; gamma is then the depth of the tree.
 
 What a sampler wants or promises it says in an attribute `draftproof`, a dict with the fields of
 `Facts`: `my_sampler.draftproof = {"declares": ["ratio"], "contiguous": True}`.
@@ -12,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
+
+from audit.tree import Drafting
 
 
 class RowOptions(NamedTuple):
@@ -60,13 +63,19 @@ class TreeBatch(NamedTuple):
     target_probs: torch.Tensor
 
 
+Batch = StepBatch | TreeBatch
+
+
 class Sampler(Protocol):
     """The callable that is audited."""
 
     def __call__(
-        self, batch: StepBatch, generator: torch.Generator
+        self, batch: Any, generator: torch.Generator
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-        """Returns the emitted tokens, int64 [batch, gamma + 1], padded with -1."""
+        """Returns the emitted tokens, int64 [batch, gamma + 1], padded with -1.
+
+        batch: a StepBatch, or a TreeBatch where the sampler declares `trees`.
+        """
         ...
 
 
@@ -76,6 +85,7 @@ class Facts:
 
     declares: rules that it may lawfully follow, catalogue ids (empty: nothing is declared).
     claims: the rule or fault id whose law is judged instead of the target's ("" for the target).
+    trees: how siblings may be drawn in the draft trees that it verifies (empty: it takes chains).
     contiguous: it wants contiguous tensors, not views. ragged: it takes rows of unequal gamma.
     independent_rows: False makes the audit call it one row at a time.
     max_batch: the largest batch it takes. in_process: safe to run inside the auditing process.
@@ -83,11 +93,17 @@ class Facts:
 
     declares: tuple[str, ...] = ()
     claims: str = ""
+    trees: tuple[Drafting, ...] = ()
     contiguous: bool = False
     ragged: bool = False
     independent_rows: bool = True
     max_batch: int | None = None
     in_process: bool = False
+
+    @property
+    def drafts(self) -> tuple[Drafting | None, ...]:
+        """The drafts that it verifies: ways to draw siblings, or None for chains."""
+        return self.trees or (None,)
 
 
 @dataclass(frozen=True)
@@ -95,12 +111,14 @@ class LoadedSampler:
     """A sampler ready to be called; `identity` is what a record needs to repeat the run.
 
     `call` honours the Sampler protocol, whether the code runs here or in a worker process.
+    `source` is the `path:line` of its code in the user's repository, "" where it is not there.
     """
 
     name: str
     call: Sampler
     facts: Facts
     identity: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
 
     def close(self) -> None:
         """Ends the worker process, if there is one."""

@@ -2,14 +2,15 @@
 
 `reference`, `rule:ID`, `fault:ID` and `transformers` are ours and run in this process;
 `module:object` and `path/to/file.py:object` are the user's and run in a worker process, unless
-the user accepts them here.
+the user accepts them here; `process:COMMAND` is a program that speaks the protocol of
+docs/process.md.
 """
 
 from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -18,21 +19,24 @@ from typing import Any, NamedTuple
 import torch
 
 from audit.errors import UsageError
-from audit.samplers import chain, faults, rowwise, rules, transformers_adapter
+from audit.exact.catalogue import rule
+from audit.repository import path_in_repository
+from audit.samplers import faults, rules, transformers_adapter
 from audit.samplers.client import WorkerSampler, refusal
+from audit.samplers.command.sampler import load_command
 from audit.samplers.facts import facts_from, nearest
 from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.identity_of_object import code_of_object
 from audit.samplers.interface import Facts, LoadedSampler, Sampler
-from audit.samplers.worker.loading import RefusedError, load
+from audit.samplers.worker.loading import RefusedError, load, place_of
 
 HERE, APART = "the auditing process", "a worker process"
+PROCESS = "process:"
+_FOLDER = Path(__file__).parent
 _OWN_FILES = {
-    path.name: path
-    for path in (
-        *(Path(str(module.__file__)) for module in (chain, rowwise, rules)),
-        *Path(str(faults.__file__)).parent.glob("*.py"),
-    )
+    path.relative_to(_FOLDER).as_posix(): path
+    for name in ("block", "chain", "race", "rowwise", "rules", "faults/*", "trees/*")
+    for path in _FOLDER.glob(f"{name}.py")
 }
 
 
@@ -41,17 +45,19 @@ class SamplerRow(NamedTuple):
 
     name: str
     level: str
+    drafts: str
     found: str
 
 
 def list_samplers() -> list[SamplerRow]:
-    """Returns every sampler that can be named, and the two forms for the user's own."""
-    own = [SamplerRow(name, "verify", "built in") for name in _own_names()]
+    """Returns every sampler that can be named, and the forms for the user's own."""
+    installed = _found("transformers", transformers_adapter.INSTALL)
     return [
-        *own,
-        SamplerRow("transformers", "verify", _found("transformers", transformers_adapter.INSTALL)),
-        SamplerRow("module:object", "verify", "anything that can be imported from here"),
-        SamplerRow("path/to/file.py:object", "verify", "a file of yours"),
+        *(SamplerRow(name, "verify", _drafts(name), "built in") for name in _own_names()),
+        SamplerRow("transformers", "verify", "chain", installed),
+        SamplerRow("module:object", "verify", "its own", "anything that can be imported from here"),
+        SamplerRow("path/to/file.py:object", "verify", "its own", "a file of yours"),
+        SamplerRow("process:COMMAND", "verify", "chain", "a program in any language"),
     ]
 
 
@@ -65,15 +71,18 @@ def load_sampler(
 ) -> LoadedSampler:
     """Returns the sampler that `spec` names, ready to be called on `device`.
 
+    One of ours that has a constant takes any other behind an @, as in `fault:lenience@3/10`.
     timeout: seconds for one call of a worker. in_process: run a user's sampler here, without a
     worker. python: the interpreter of the worker, this one by default.
 
     Raises: UsageError where nothing has this name; SamplerError where it cannot be imported.
     """
-    if spec in _own_names():
+    if spec.partition("@")[0] in _own_names():
         return _own(spec)
     if spec == "transformers":
         return _transformers()
+    if spec.startswith(PROCESS):
+        return load_command(spec.removeprefix(PROCESS), timeout=timeout)
     if spec.endswith(".py"):
         raise UsageError(f"{spec} names a file but no function of it; write {spec}:verify, say.")
     place, _, name = spec.rpartition(":")
@@ -92,7 +101,8 @@ def wrap_sampler(sampler: Sampler) -> LoadedSampler:
     name = getattr(sampler, "__qualname__", type(sampler).__qualname__)
     facts = facts_from(getattr(sampler, "draftproof", {}), name=name)
     identity = _here(name, code_of_object(sampler))
-    return LoadedSampler(name, sampler, replace(facts, in_process=True), identity)
+    source = _source(place_of(sampler))
+    return LoadedSampler(name, sampler, replace(facts, in_process=True), identity, source)
 
 
 def _own_names() -> list[str]:
@@ -100,11 +110,26 @@ def _own_names() -> list[str]:
     return ["reference", *own_rules, *(f"fault:{id_}" for id_ in faults.FAULTS)]
 
 
+def _own_id(spec: str) -> str:
+    return spec.partition(":")[2] or spec.replace("reference", "ratio")
+
+
+def _drafts(spec: str) -> str:
+    """Returns what one of our samplers takes: chains, or which trees."""
+    trees = rule(_own_id(spec)).trees
+    return f"tree, {' or '.join(trees)}" if trees else "chain"
+
+
 def _own(spec: str) -> LoadedSampler:
-    id_ = "ratio" if spec == "reference" else spec.partition(":")[2]
-    declares = (id_,) if id_ in rules.RULES else ()
-    facts = Facts(declares=declares, ragged=True, in_process=True)
-    return LoadedSampler(spec, rules.SAMPLERS[id_], facts, _here(spec, code_of_files(_OWN_FILES)))
+    entry = rule(_own_id(spec))
+    kind, colon, _ = spec.partition(":")
+    name = f"{kind}:{entry.id}" if colon else spec
+    declares, trees = (entry.id,) if entry.family == "lossless" else (), entry.trees
+    facts = Facts(declares=declares, trees=trees, ragged=not trees, in_process=True)
+    # The listed constants stand in the catalogue, which is not among the hashed files.
+    constant = {"constant": str(entry.parameter.value)} if entry.parameter else {}
+    identity = _here(name, {**constant, **code_of_files(_OWN_FILES)})
+    return LoadedSampler(name, rules.sampler_of(entry.id), facts, identity)
 
 
 def _transformers() -> LoadedSampler:
@@ -121,7 +146,8 @@ def _loaded_here(spec: str) -> LoadedSampler:
     except RefusedError as refused:
         raise refusal(str(refused), usage=refused.usage, detail=refused.detail) from None
     facts = facts_from(getattr(sampler, "draftproof", {}), name=spec)
-    return LoadedSampler(spec, sampler, replace(facts, in_process=True), _here(spec, _code(origin)))
+    identity, source = _here(spec, _code(origin)), _source(origin["place"])
+    return LoadedSampler(spec, sampler, replace(facts, in_process=True), identity, source)
 
 
 def _loaded_apart(spec: str, *, device: str, timeout: float, python: str | None) -> LoadedSampler:
@@ -133,7 +159,14 @@ def _loaded_apart(spec: str, *, device: str, timeout: float, python: str | None)
         raise
     versions = {name: sampler.about[name] for name in ("python", "torch")}
     identity = {"spec": spec, "runs in": APART, **versions, **_code(sampler.about)}
-    return LoadedSampler(spec, sampler, facts, identity)
+    return LoadedSampler(spec, sampler, facts, identity, _source(sampler.about["place"]))
+
+
+def _source(place: Sequence[Any]) -> str:
+    """Returns `path:line` in the user's repository, "" where the code is not there."""
+    file, line = place
+    path = path_in_repository(file) if file else ""
+    return f"{path}:{line}" if path else ""
 
 
 def _code(origin: Mapping[str, Any]) -> Mapping[str, str]:

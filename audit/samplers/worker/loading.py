@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
@@ -29,7 +31,8 @@ def load(spec: str) -> tuple[Any, dict[str, Any]]:
     """Returns the callable that `module:object` or `path.py:object` names, and where it is from.
 
     A class is called without arguments. The origin holds the name of its `module` ("" for a file),
-    the `file` of that ("" if it has none) and all `files` of the folder that are loaded by now.
+    the `file` of that ("" if it has none), all `files` of the folder that are loaded by now, and
+    the `place` of its code, file and line.
     Raises: RefusedError, with the traceback of the user's code as detail if it failed.
     """
     place, _, name = spec.rpartition(":")
@@ -49,7 +52,24 @@ def load(spec: str) -> tuple[Any, dict[str, Any]]:
         raise RefusedError(
             f"{spec} is of type {kind}, which is not callable; {wanted}.", usage=True
         )
-    return found, _origin("" if is_file else place, getattr(module, "__file__", None) or "")
+    origin = _origin("" if is_file else place, getattr(module, "__file__", None) or "")
+    return found, {**origin, "place": place_of(found)}
+
+
+def place_of(found: Any) -> tuple[str, int]:
+    """Returns the file and the line on which a callable's code begins, ("", 0) where it has none.
+
+    Decorators and partial applications are looked through; of an instance its call is meant, of
+    a torch module its forward pass.
+    """
+    try:
+        found = inspect.unwrap(found.func if isinstance(found, functools.partial) else found)
+        owners = [found, *(getattr(type(found), name, None) for name in ("forward", "__call__"))]
+        codes = [getattr(owner, "__code__", None) for owner in owners]
+    except Exception:  # an attribute of theirs may do anything, and only a place is at stake
+        return "", 0
+    code = next((code for code in codes if isinstance(code, types.CodeType)), None)
+    return (os.path.abspath(code.co_filename), code.co_firstlineno) if code else ("", 0)
 
 
 def root_of(name: str, file: Path) -> Path:

@@ -7,13 +7,23 @@ from typing import Any
 import torch
 
 
+def most_accepted(batch: Any) -> int:
+    """Returns how many drafted tokens a row of a batch can accept: gamma, or the tree's depth."""
+    if not hasattr(batch, "parents"):
+        return int(batch.draft_token_ids.shape[1])
+    levels = [0]  # of the root, then of each node; a parent comes before its children
+    for parent in batch.parents.tolist():
+        levels.append(levels[parent + 1] + 1)
+    return max(levels)
+
+
 def complaint(output: Any, batch: Any) -> str:
     """Returns what is wrong with the return value as a whole, "" where nothing is.
 
     Right is a dense int64 or int32 tensor [batch, gamma + 1] on the batch's device, alone or in a
     tuple with a second one [batch], the numbers accepted.
     """
-    rows, gamma = batch.draft_token_ids.shape
+    rows, gamma = len(batch.draft_token_ids), most_accepted(batch)
     parts = output if isinstance(output, tuple) else (output,)
     if len(parts) not in (1, 2):
         return f"returned a tuple of {len(parts)}; return tokens or (tokens, num_accepted)"

@@ -39,6 +39,15 @@ class StepBatch(NamedTuple):
     options: Optional[RowOptions] = None  # noqa: UP045 (the other Python may be older)
 
 
+class TreeBatch(NamedTuple):
+    """The fields of `audit.samplers.interface.TreeBatch`."""
+
+    draft_token_ids: torch.Tensor
+    parents: torch.Tensor
+    draft_probs: torch.Tensor
+    target_probs: torch.Tensor
+
+
 def seeded(seed: int, device: str) -> torch.Generator:
     """Returns a generator from the seed; the global ones are seeded too, each on its own."""
     source = random.Random(seed)
@@ -50,8 +59,10 @@ def seeded(seed: int, device: str) -> torch.Generator:
     return torch.Generator(device).manual_seed(source.getrandbits(63))
 
 
-def batch_of(tensors: dict[str, torch.Tensor]) -> StepBatch:
-    """Returns the batch of these fields, those of its options among them."""
+def batch_of(tensors: dict[str, torch.Tensor]) -> Any:
+    """Returns the StepBatch or TreeBatch of these fields, those of its options among them."""
+    if "parents" in tensors:
+        return TreeBatch(**tensors)
     own = {name: tensors.pop(name) for name in StepBatch._fields if name in tensors}
     return StepBatch(**own, options=RowOptions(**tensors) if tensors else None)
 
@@ -67,19 +78,19 @@ def answer(sampler: Any, request: dict[str, Any], file: int) -> dict[str, Any]:
     batch = batch_of({f.name: private[f.name].expand(f.shape) for f in fields})
     generator = seeded(request["seed"], device)
     output = _call(sampler, batch, generator)
-    wrong = complaint(output, batch)
-    if wrong:
-        raise RefusedError(f"{wrong}.")
     for field in fields:
         if not torch.equal(read_stored(file, field), private[field.name].cpu()):
             raise RefusedError(f"wrote into its input {field.name}; it must copy it first.")
+    wrong = complaint(output, batch)
+    if wrong:
+        raise RefusedError(f"{wrong}.")
     parts = output if isinstance(output, tuple) else (output,)
     flat = torch.cat([part.reshape(-1).long().cpu() for part in parts])
     write_tensor(file, flat, request["result"])
     return {"parts": len(parts)}
 
 
-def _call(sampler: Any, batch: StepBatch, generator: torch.Generator) -> Any:
+def _call(sampler: Any, batch: Any, generator: torch.Generator) -> Any:
     worker = os.getpid()
     try:
         return sampler(batch, generator)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 import torch
 
@@ -25,6 +27,9 @@ def budget_for(cases: int = 1, **changes: float) -> Budget:
     return Budget(**values, cases=cases)  # type: ignore[arg-type]
 
 
+_set_up = lru_cache(maxsize=64)(set_up)  # made alike for many samplers, and shared by them
+
+
 def campaign_of(
     sampler: str | LoadedSampler,
     cases: Sequence[Case],
@@ -34,14 +39,14 @@ def campaign_of(
     declares: Sequence[str] = (),
     budget: Budget | None = None,
     store: RunDirectory | None = None,
-    batch_size: int | None = None,
     fixed: bool = False,
     claims: str = "",
+    **calls: Any,
 ) -> Campaign:
-    """Returns a finished campaign."""
+    """Returns a finished campaign; `calls` are its batch_size and small_batches."""
     budget = budget or budget_for(len(cases))
     setups = [
-        set_up(
+        _set_up(
             case, dtype=torch.float32, budget=budget, cap=cap, seed=seed, fixed=fixed, claims=claims
         )
         for case in cases
@@ -53,9 +58,9 @@ def campaign_of(
         seed=seed,
         dtype=torch.float32,
         device=CPU,
-        batch_size=batch_size,
         store=store or RunDirectory(None, {}, name="test"),
         phase="audit",
+        **{"batch_size": None, **calls},
     )
     made.run()
     return made

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from audit.counts import Counts
-from audit.judgement.prepare import JointNull
+from audit.judgement.joint import JointNull
 from audit.judgement.preservation import power_of_ten
 from audit.statistics.impossible import ImpossibleEvents, impossible_events, look_alpha
 from audit.verdict import Budget
 
-_SHARE = Budget.CONFORMITY / 2  # half for the e-process, half for excluded events
+SHARE = Budget.CONFORMITY / 2  # half for the e-process, half for excluded events
 
 
 class ConformityWatch:
@@ -48,7 +48,7 @@ class ConformityWatch:
     @property
     def log_threshold(self) -> float:
         """The natural log of the e-value that refutes the rule."""
-        return self.budget.log_threshold(_SHARE)
+        return self.budget.log_threshold(SHARE)
 
     def impossible(self) -> ImpossibleEvents:
         """Returns the test of pairs that the declared rules exclude."""
@@ -61,7 +61,7 @@ class ConformityWatch:
         preservation: "certified", "undecided" or "failed", said beside it.
         """
         test = self.impossible()
-        excluded = test.p_value <= look_alpha(self.budget.level(_SHARE), self._chunks)
+        excluded = test.p_value <= look_alpha(self.budget.level(SHARE), self._chunks)
         if not excluded and self.log_e < self.log_threshold:
             return []
         proof = (

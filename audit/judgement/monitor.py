@@ -9,23 +9,29 @@ first row of each call is still believed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from audit.counts import Counts
 from audit.harness.collect import Collected
 from audit.harness.schedule import Chunk
+from audit.judgement.company import log_e_of_company
 from audit.judgement.conformity import ConformityWatch
 from audit.judgement.dependence import DependenceWatch
-from audit.judgement.prepare import CaseSetup, Lens, bound_delta, trials_to_certify
+from audit.judgement.lenses import Lens, bound_delta
+from audit.judgement.prepare import CaseSetup, trials_to_certify
 from audit.judgement.preservation import Preservation, first_row_failures
 from audit.statistics.total_variation import TotalVariation, total_variation
 from audit.verdict import Budget, Finding, Verdict, case_verdict
 
-_FEWEST_CALLS = 16  # calls before a failure is decided: fewer could not show shared randomness
+FEWEST_CALLS = 16  # calls before a failure is decided: fewer could not show shared randomness
 
 
 class Monitor:
-    """The state of one case during a run."""
+    """The state of one case during a run.
+
+    later: setups that hold after so many trials, where an earlier attempt at the run ended: more
+    trials may certify more, by looks that were declared after those before them.
+    """
 
     def __init__(
         self,
@@ -35,14 +41,16 @@ class Monitor:
         declared: Sequence[str] = (),
         fixed: bool = False,
         limited: bool = False,
+        later: Iterable[tuple[int, CaseSetup]] = (),
     ) -> None:
+        self._later = list(later)
         self.setup, self.budget, self.fixed, self.limited = setup, budget, fixed, limited
         self.preservation = Preservation(setup, budget)
         joint = setup.joint(declared)
         self.conformity = (
             None if joint is None else ConformityWatch(joint, budget, tolerance=setup.tolerance)
         )
-        self._unobserved = tuple(declared) if joint is None else ()
+        self.unobserved = tuple(declared) if joint is None else ()
         self.dependence = DependenceWatch(budget)
         self.failures: tuple[str, ...] = ()
         self.hard = False
@@ -51,6 +59,7 @@ class Monitor:
         self.looks = 0
         self._first_rows: list[Counts] = []
         self._halves: list[Counts] = []
+        self._mixed: list[Counts] = []
 
     @property
     def trials(self) -> int:
@@ -59,6 +68,7 @@ class Monitor:
 
     def update(self, chunk: Chunk, collected: Collected, *, ends_look: bool, last: bool) -> None:
         """Takes in one chunk of this case, in chunk order; `last` says that no trials follow."""
+        self._keep_up()
         self._keep(chunk, collected)
         self.preservation.update(collected.counts)
         self.dependence.update(collected)
@@ -69,14 +79,52 @@ class Monitor:
             self._certify()
         self._judge(at_look=ends_look, last=last)
 
+    def _keep_up(self) -> None:
+        """Takes the setup that holds from here on; what another one certified ends with it."""
+        while self._later and self.trials >= self._later[0][0]:
+            _, setup = self._later.pop(0)
+            if setup.certify != self.setup.certify:
+                self.setup, self.certified = setup, None
+
     def _keep(self, chunk: Chunk, collected: Collected) -> None:
-        """Keeps the first rows of calls, and two disjoint halves of the trials."""
+        """Keeps first rows of calls, mixed calls, and two disjoint halves of the trials."""
         self._first_rows.append(collected.first_rows)
+        if chunk.mixed:
+            self._mixed.append(collected.counts)
         half = min(chunk.part // 2, len(self._halves))
         if half == len(self._halves):
             self._halves.append(collected.counts)
         else:
             self._halves[half] += collected.counts
+
+    def independent(self) -> tuple[Counts, list[Counts]]:
+        """Returns the counts of independent rows, and those parts of them made in mixed calls.
+
+        Where rows of a call depend on each other, only the first of each call counts.
+        """
+        if not self.dependent:
+            return self.preservation.counts, self._mixed
+        first, *others = self._first_rows
+        return sum(others, start=first), []
+
+    def log_e_of_company(self) -> float:
+        """Returns the evidence that rows of other cases in a call matter, if calls mixed cases."""
+        if not self._mixed:
+            return 0.0
+        first, *others = self._mixed
+        mixed = sum(others, start=first)
+        return log_e_of_company(mixed, self.preservation.counts, self.setup.laws[0])
+
+    def explain(self, company: str) -> None:
+        """Adds to what was proven how it depends on the other rows of a call.
+
+        company: what calls that mix cases show, "" for nothing.
+        """
+        said = [sentence for sentence in (company, self.dependence.by_size()) if sentence]
+        if self.failures:
+            self.failures += tuple(said)
+        elif self.dependent:
+            self.dependent = "; ".join(dict.fromkeys([self.dependent, *said]))
 
     def done(self) -> bool:
         """Whether this case needs no more trials."""
@@ -98,11 +146,12 @@ class Monitor:
         if self.failures or self.dependent:
             return
         hard, soft = self._hard(), self._soft(last=last)
-        if not last and (self.dependence.calls < _FEWEST_CALLS or not (hard or soft or at_look)):
+        if not last and (self.dependence.calls < FEWEST_CALLS or not (hard or soft or at_look)):
             return
         self.dependent = self.dependence.sentence()
         if not self.dependent:
             self.failures, self.hard = (*hard, *soft), bool(hard)
+            self.dependent = "" if self.failures else self.dependence.by_size()
         elif not self.dependence.between_calls:
             self.failures = first_row_failures(self.setup, self.budget, self._first_rows)
 
@@ -148,6 +197,6 @@ class Monitor:
             trials_needed=trials_to_certify(self.setup, self.budget),
             limited=self.limited,
             claims=self.setup.claims,
-            unobserved=self._unobserved,
+            unobserved=self.unobserved,
         )
         return case_verdict(finding, self.budget)

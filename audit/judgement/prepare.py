@@ -8,96 +8,32 @@ output, and may be shared by runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from audit.case import Case
-from audit.counts import Counts, Table
 from audit.errors import UsageError
-from audit.exact.catalogue import RULES
+from audit.exact.catalogue import headline, rule, verifies
 from audit.exact.engine import block_law
-from audit.exact.tables import completed_table, joint_table, target_table
+from audit.exact.tables import completed_table, target_table
 from audit.harness.null import Null, handed_over, rounding_distance
 from audit.harness.randomness import key_of
 from audit.harness.views import View, views_of
-from audit.statistics.certificate import expected_upper, look_delta, looks, trials_needed
+from audit.judgement.bets import biased_faults, gate_faults, gate_of
+from audit.judgement.joint import JointNull
+from audit.judgement.lenses import CertifyMode, Lens, bound_delta, lenses_for
+from audit.statistics.certificate import trials_needed
 from audit.statistics.e_process import Gate
-from audit.statistics.pooling import binned, hash_bins, rank_bins, ratio_bins
+from audit.statistics.results import Array
 from audit.verdict import Budget
 
-Array = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int64]
-CertifyMode = Literal["full", "partition", "bias-only"]
-
-HEADLINE_FAULT = "full-target-fallback"
-_HEADLINE_WEIGHT = 0.5  # of the faults' start capital: the commonest public bug
 _FLOAT_TOLERANCE = 1e-6
 _LARGE_FLOAT_TOLERANCE = 1e-5
 _BFLOAT_TOLERANCE = 1e-3
 _SMALL_VOCABULARY = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Lens:
-    """A partition of the completed blocks of one view, on which total variation is measured.
-
-    labels int64 [cells] maps blocks to its cells; None: every block is a cell.
-    """
-
-    name: str
-    view: int
-    probabilities: Array
-    labels: Labels | None = None
-
-    def counts(self, counts: Counts) -> Table:
-        """Returns int64 [cells]: what was counted, seen through this lens."""
-        completed = counts.completed(self.view)
-        if self.labels is None:
-            return completed
-        return binned(completed, self.labels, len(self.probabilities))
-
-
-@dataclass(frozen=True, eq=False)
-class JointNull:
-    """The law of (draft block, emitted block) under the declared rules, as one flat vector.
-
-    With several rules it is their mean, which excludes what all of them exclude; since the
-    sampler may switch between them as it likes, nothing is bet (gate None).
-    """
-
-    rules: tuple[str, ...]
-    law: Array
-    support: Labels
-    gate: Gate | None
-
-    @classmethod
-    def of(cls, case: Case, rules: Sequence[str], *, tolerance: float) -> JointNull:
-        """Returns the null of the rules on a case, with the gate's start capital."""
-        laws = [_joint(case, rule) for rule in rules]
-        law = np.mean(laws, axis=0)
-        support = np.flatnonzero(law > 0)
-        if len(laws) > 1:
-            return cls(tuple(rules), law, support, None)
-        alternatives = {name: _joint(case, name)[support] for name in gate_faults()}
-        inside = law[support] / law[support].sum()
-        weights = {HEADLINE_FAULT: _HEADLINE_WEIGHT}
-        gate = Gate.create(inside, alternatives, tolerance=tolerance, weights=weights)
-        return cls(tuple(rules), law, support, gate)
-
-    def inside(self, flat: Table) -> Table:
-        """Returns the counts of the pairs that the rule allows."""
-        return flat[self.support]
-
-    @staticmethod
-    def flat(counts: Counts) -> Table:
-        """Returns the observed counts in the order of `law`."""
-        lengths = range(1, counts.tables[0].shape[1] + 1)
-        return np.concatenate([counts.emitted(length).ravel() for length in lengths])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +54,9 @@ class CaseSetup:
         """The case as its file has it."""
         return self.null.original
 
-    def defines(self, rule: str) -> bool:
+    def defines(self, name: str) -> bool:
         """Whether every outcome of a rule is defined here; taken for granted on a large case."""
-        return self.case.large or block_law(self.case, rule).undefined == 0
+        return self.case.large or block_law(self.case, name).undefined == 0
 
     @cached_property
     def null_distance(self) -> float:
@@ -135,25 +71,32 @@ class CaseSetup:
         move. A large case is seen through bins, and a fault that ranks or cuts single tokens
         means something else there: only those of the gate are compared.
         """
-        if not self.case.large:
-            return {name: _seen(self.case, name) for name in biased_faults()}
-        return {name: max(_seen(v.case, name) for v in self.views) for name in gate_faults()}
+        compared = gate_faults if self.case.large else biased_faults
+        return {name: self._distance(name) for name in compared(self.case)}
+
+    def distance(self, wanted: str) -> float:
+        """Returns the TV to the target of any entry's completed law; of `id@value` too."""
+        known = self.fault_distances.get(wanted)
+        return self._distance(wanted) if known is None else known
+
+    def _distance(self, wanted: str) -> float:
+        cases = [view.case for view in self.views] if self.case.large else [self.case]
+        return max(_seen(case, wanted) for case in cases)
+
+    @property
+    def headline_distance(self) -> float:
+        """The TV to the target of the commonest public defect, as seen here."""
+        return self.fault_distances[headline(self.case)]
 
     def joint(self, rules: Sequence[str]) -> JointNull | None:
-        """Returns the conformity null of the declared rules; None where nothing can be asked."""
-        if not rules or not self.views[0].drafts:
+        """Returns the conformity null of those declared rules that verify drafts of this shape.
+
+        None where nothing can be asked.
+        """
+        fitting = [name for name in rules if verifies(rule(name), self.case)]
+        if not fitting or not self.views[0].drafts:
             return None
-        return JointNull.of(self.null.case, rules, tolerance=self.tolerance)
-
-
-def biased_faults() -> tuple[str, ...]:
-    """Returns the ids of the catalogued faults that change the law."""
-    return tuple(name for name, rule in RULES.items() if not rule.lossless)
-
-
-def gate_faults() -> tuple[str, ...]:
-    """Returns the ids of the faults that an audit bets on."""
-    return tuple(name for name, rule in RULES.items() if rule.gate)
+        return JointNull.of(self.null.case, fitting, tolerance=self.tolerance)
 
 
 def set_up(
@@ -163,12 +106,28 @@ def set_up(
     _check(case)
     null = handed_over(case, dtype)
     tolerance = numerical_tolerance(null, dtype) * (case.num_speculative_tokens + 1)
-    key = key_of(seed, "hash bins", case.hash).to_bytes(8, "big", signed=True)
+    key = _hash_key(case, seed)
     views = views_of(null.case, key=key)
-    laws = tuple(_law(view.case, claims) for view in views)
-    lenses, certify = _lenses(case, views, laws, budget=budget, cap=cap, fixed=fixed, key=key)
-    gates = tuple(_gate(v, law, tolerance) for v, law in zip(views, laws, strict=True))
+    laws = tuple(
+        _claimed(_with_ties(view, null, tolerance), claims) if claims else target_table(view.case)
+        for view in views
+    )
+    lenses, certify = lenses_for(case, views, laws, budget=budget, cap=cap, fixed=fixed, key=key)
+    gates = tuple(gate_of(v, law, tolerance) for v, law in zip(views, laws, strict=True))
     return CaseSetup(null, views, laws, gates, lenses, certify, tolerance, claims)
+
+
+def extended(setup: CaseSetup, *, budget: Budget, cap: int, seed: int, fixed: bool) -> CaseSetup:
+    """Returns the setup with what can be certified where `cap` trials are allowed."""
+    case, views, laws = setup.case, setup.views, setup.laws
+    key = _hash_key(case, seed)
+    lenses, certify = lenses_for(case, views, laws, budget=budget, cap=cap, fixed=fixed, key=key)
+    return replace(setup, lenses=lenses, certify=certify)
+
+
+def _hash_key(case: Case, seed: int) -> bytes:
+    """Returns the key of the hash bins, which no sampler can know."""
+    return key_of(seed, "hash bins", case.hash).to_bytes(8, "big", signed=True)
 
 
 def _check(case: Case) -> None:
@@ -178,6 +137,11 @@ def _check(case: Case) -> None:
         raise UsageError(
             f"case {case.id} has num_speculative_tokens = {case.num_speculative_tokens} and rows "
             f"of {sorted(sizes)} ids; at least 1 token and rows of vocab_size ids are needed."
+        )
+    if case.tree and (case.large or case.tree.depth != case.num_speculative_tokens):
+        raise UsageError(
+            f"case {case.id} has a draft tree of depth {case.tree.depth}; it must be "
+            f"num_speculative_tokens = {case.num_speculative_tokens}, and the case not large."
         )
     if case.large and not case.context_free:
         raise UsageError(
@@ -194,10 +158,8 @@ def numerical_tolerance(null: Null, dtype: torch.dtype) -> float:
     return (_FLOAT_TOLERANCE if small else _LARGE_FLOAT_TOLERANCE) + null.excess
 
 
-def _law(case: Case, claims: str) -> Array:
-    """Returns the law to judge by. Raises UsageError where the claimed one is not defined."""
-    if not claims:
-        return target_table(case)
+def _claimed(case: Case, claims: str) -> Array:
+    """Returns the law that a sampler claims. Raises UsageError where it is not defined."""
     law = completed_table(case, claims)
     if law.sum() < 1 - 1e-9:
         raise UsageError(
@@ -207,72 +169,18 @@ def _law(case: Case, claims: str) -> Array:
     return law
 
 
-def _joint(case: Case, rule: str) -> Array:
-    return np.concatenate([table.ravel() for table in joint_table(case, rule)])
+def _with_ties(view: View, null: Null, tolerance: float) -> Case:
+    """Returns the case of a view, before rounding where the rounding is within the tolerance.
+
+    A claimed law may compare a probability with a bound that it equals, and rounding breaks ties.
+    """
+    close = rounding_distance(null) <= tolerance
+    return null.original if close and view.case is null.case else view.case
 
 
 def _seen(case: Case, fault: str) -> float:
     distance = np.abs(completed_table(case, fault) - target_table(case)).sum() / 2
     return float(distance)
-
-
-def _gate(view: View, law: Array, tolerance: float) -> Gate:
-    draft_law = completed_table(view.case, "always-accept")
-    return Gate.create(
-        law,
-        {name: completed_table(view.case, name) for name in gate_faults()},
-        groups=(ratio_bins(law, draft_law), rank_bins(law)),
-        tolerance=tolerance,
-        weights={HEADLINE_FAULT: _HEADLINE_WEIGHT},
-    )
-
-
-def _lenses(
-    case: Case,
-    views: Sequence[View],
-    laws: Sequence[Array],
-    *,
-    budget: Budget,
-    cap: int,
-    fixed: bool,
-    key: bytes,
-) -> tuple[tuple[Lens, ...], CertifyMode]:
-    """Returns the lenses and what they can certify: the finest that can reach epsilon at `cap`."""
-    whole = tuple(Lens(v.name, i, law) for i, (v, law) in enumerate(zip(views, laws, strict=True)))
-    coarse = whole if case.large else _coarse(views[0], laws[0], key)
-    choices: list[tuple[tuple[Lens, ...], CertifyMode]] = [(coarse, "partition")]
-    if case.certify == "full":
-        choices.insert(0, (whole, "full"))
-    for lenses, certify in choices:
-        if all(
-            reachable(lens, len(lenses), budget=budget, cap=cap, fixed=fixed) for lens in lenses
-        ):
-            return lenses, certify
-    return choices[0][0], "bias-only"
-
-
-def _coarse(view: View, law: Array, key: bytes) -> tuple[Lens, ...]:
-    labels = {
-        "ratio": ratio_bins(law, completed_table(view.case, "always-accept")),
-        "rank": rank_bins(law),
-        "hash": hash_bins(len(law), key),
-    }
-    return tuple(
-        Lens(name, 0, binned(law, bins, int(bins.max()) + 1), bins) for name, bins in labels.items()
-    )
-
-
-def reachable(lens: Lens, lenses: int, *, budget: Budget, cap: int, fixed: bool) -> bool:
-    """Returns whether a correct sampler is expected to be certified on this lens at `cap`."""
-    delta = bound_delta(budget, look=1 if fixed else len(looks(cap)), lenses=lenses, fixed=fixed)
-    return expected_upper(lens.probabilities, cap, delta) <= budget.epsilon
-
-
-def bound_delta(budget: Budget, *, look: int, lenses: int, fixed: bool) -> float:
-    """Returns the chance of a wrong bound that one look through one lens may spend."""
-    if fixed:
-        return budget.delta / (budget.cases * lenses)
-    return look_delta(budget.delta, cases=budget.cases, look=look) / lenses
 
 
 def trials_to_certify(setup: CaseSetup, budget: Budget) -> int | None:

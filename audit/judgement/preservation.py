@@ -28,7 +28,7 @@ class Preservation:
         self.gates = setup.gates
         self.log_e_max = 0.0
         self._counts: Counts | None = None
-        self._chunks = 0
+        self.chunks = 0
 
     def update(self, counts: Counts) -> None:
         """Takes in the counts of one chunk."""
@@ -37,7 +37,7 @@ class Preservation:
         )
         self.log_e_max = max(self.log_e_max, self.log_e)
         self._counts = counts if self._counts is None else self._counts + counts
-        self._chunks += 1
+        self.chunks += 1
 
     @property
     def counts(self) -> Counts:
@@ -75,14 +75,13 @@ class Preservation:
     def excluded(self) -> list[str]:
         """Returns the sentence of impossible events beyond the tolerance, or nothing."""
         test = self.impossible()
-        level = self.budget.level(Budget.IMPOSSIBLE) / len(self.setup.laws)
-        if test.p_value > look_alpha(level, self._chunks):
+        if test.p_value > impossible_level(self.setup, self.budget, chunk=self.chunks):
             return []
         return [f"{test.events} impossible events in {test.n} trials: {self._law()} excludes them"]
 
     def chi_square(self) -> list[str]:
         """Returns the sentence of a chi-square that fails at the declared n, or nothing."""
-        level = self.budget.level(Budget.CHI_SQUARE) / len(self.setup.laws) / _SAFETY
+        level = chi_square_level(self.setup, self.budget)
         tests = (
             cressie_read(
                 self.counts.completed(view), law, n=self.trials, tolerance=self.setup.tolerance
@@ -99,6 +98,16 @@ class Preservation:
     def _law(self) -> str:
         claims = self.setup.claims
         return f"the declared law of {claims}" if claims else "the target's law"
+
+
+def impossible_level(setup: CaseSetup, budget: Budget, *, chunk: int) -> float:
+    """Returns the p-value at which impossible events fail one view after chunk 1, 2, 3, ..."""
+    return look_alpha(budget.level(Budget.IMPOSSIBLE) / len(setup.laws), chunk)
+
+
+def chi_square_level(setup: CaseSetup, budget: Budget) -> float:
+    """Returns the p-value at which the chi-square of one view fails."""
+    return budget.level(Budget.CHI_SQUARE) / len(setup.laws) / _SAFETY
 
 
 def _crossed(shown: Preservation, bar: float, *, of: str = "") -> list[str]:

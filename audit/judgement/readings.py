@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
+from audit.case import Case
 from audit.counts import Outcome, tokens_of
 from audit.evidence import (
-    Acceptance,
     Conformity,
     Deviation,
     Evidence,
     GateReading,
     ViewReading,
 )
-from audit.exact.measures import acceptance_rate, expected_tokens
-from audit.exact.tables import completed_table, joint_table
+from audit.exact.catalogue import RULES, rule, rules_for, verifies
+from audit.exact.tables import completed_table, joint_table, target_table
+from audit.judgement.acceptance import acceptance_of
+from audit.judgement.coverage import not_excluded
+from audit.judgement.joint import JointNull
+from audit.judgement.lenses import Lens
 from audit.judgement.monitor import Monitor
-from audit.judgement.prepare import JointNull, Lens, trials_to_certify
+from audit.judgement.prepare import trials_to_certify
 from audit.statistics.binomial import lower_limit, upper_limit
 from audit.statistics.certificate import detectable
 from audit.statistics.chi_square import cressie_read, likelihood_ratio, pearson
+from audit.statistics.results import Labels
 from audit.verdict import Budget
 
 _INTERVAL = 1e-3  # chance that an interval misses; shared by the tokens of one figure
 _MOST_TOKENS = 20
 _MOST_TRACES = 3
 _FIT_LEVEL = 1e-6
-_OBSERVABLE_RULES = ("ratio", "sampler-match", "point-mass", "block", "greedy")
 
 
-def evidence_of(monitor: Monitor, *, predict: Sequence[str] = ()) -> Evidence:
+Shares = Mapping[str, float]  # faults by id, or id@value, and the share of rounds they act in
+NO_FAULTS: Shares = MappingProxyType({})
+
+
+def evidence_of(monitor: Monitor, *, predict: Shares = NO_FAULTS) -> Evidence:
     """Returns everything the monitor has seen of its case.
 
-    predict: ids of faults whose first-token law is shown beside what was observed.
+    predict: faults whose first-token law is shown beside what was observed.
     """
-    setup, budget = monitor.setup, monitor.budget
+    setup, budget, observed = monitor.setup, monitor.budget, rules_observed(monitor)
     return Evidence(
         trials=monitor.trials,
         looks=monitor.looks,
@@ -51,9 +60,9 @@ def evidence_of(monitor: Monitor, *, predict: Sequence[str] = ()) -> Evidence:
         views=tuple(_view(monitor, lens) for lens in setup.lenses),
         independence=monitor.dependence.test(),
         conformity=_conformity(monitor),
-        acceptance=_acceptance(monitor),
+        acceptance=acceptance_of(monitor, observed),
         deviation=_deviation(monitor, predict),
-        rules_observed=rules_observed(monitor),
+        rules_observed=observed,
         certified=monitor.certified,
         detectable=detectable(
             monitor.trials,
@@ -61,7 +70,7 @@ def evidence_of(monitor: Monitor, *, predict: Sequence[str] = ()) -> Evidence:
             bins=len(setup.lenses[0].probabilities),
         ),
         trials_needed=trials_to_certify(setup, budget),
-        blind=tuple(f for f, far in setup.fault_distances.items() if far <= budget.epsilon),
+        blind=not_excluded([setup], budget.epsilon),
         null_distance=setup.null_distance,
     )
 
@@ -91,30 +100,7 @@ def _conformity(monitor: Monitor) -> Conformity | None:
     )
 
 
-def _acceptance(monitor: Monitor) -> Acceptance:
-    null = monitor.setup.null.case
-    lengths = monitor.preservation.counts.lengths()
-    n = int(lengths.sum())
-    accepted = int(lengths[1:].sum())
-    watch = monitor.conformity
-    rules = watch.null.rules if watch is not None else ()
-    declared = rules[0] if len(rules) == 1 else None
-    return Acceptance(
-        observed=accepted / n,
-        low=lower_limit(accepted, n, _INTERVAL / 2),
-        high=upper_limit(accepted, n, _INTERVAL / 2),
-        best=float(acceptance_rate(null.target[()], null.draft[()])),
-        expected=None if declared is None else _expected_acceptance(monitor, declared),
-        mean_emitted=float(lengths @ np.arange(1, len(lengths) + 1) / n),
-        expected_emitted=None if declared is None else float(expected_tokens(null, declared)),
-    )
-
-
-def _expected_acceptance(monitor: Monitor, rule: str) -> float:
-    return float(sum(table.sum() for table in joint_table(monitor.setup.null.case, rule)[1:]))
-
-
-def _deviation(monitor: Monitor, predict: Sequence[str]) -> Deviation:
+def _deviation(monitor: Monitor, predict: Shares) -> Deviation:
     view, n = monitor.setup.views[0], monitor.trials
     base = view.case.vocab_size
     observed = monitor.preservation.counts.completed().reshape(base, -1).sum(axis=1)
@@ -128,13 +114,17 @@ def _deviation(monitor: Monitor, predict: Sequence[str]) -> Deviation:
         low=tuple(lower_limit(int(observed[token]), n, level) for token in shown),
         high=tuple(upper_limit(int(observed[token]), n, level) for token in shown),
         predictions={
-            fault: tuple(
-                float(mass)
-                for mass in completed_table(view.case, fault).reshape(base, -1).sum(axis=1)[shown]
-            )
-            for fault in predict
+            fault: _first_tokens(view.case, fault, share, shown)
+            for fault, share in predict.items()
+            if verifies(rule(fault), view.case)
         },
     )
+
+
+def _first_tokens(case: Case, fault: str, share: float, shown: Labels) -> tuple[float, ...]:
+    """Returns the law of the first tokens shown where a fault acts in a share of the rounds."""
+    law = share * completed_table(case, fault) + (1 - share) * target_table(case)
+    return tuple(law.reshape(case.vocab_size, -1).sum(axis=1)[shown].tolist())
 
 
 def rules_observed(monitor: Monitor) -> tuple[str, ...]:
@@ -146,8 +136,13 @@ def rules_observed(monitor: Monitor) -> tuple[str, ...]:
     if not monitor.setup.views[0].drafts:
         return ("unknown",)
     flat = JointNull.flat(monitor.preservation.counts)
-    fitting = tuple(rule for rule in _OBSERVABLE_RULES if _fits(monitor, rule, flat))
-    return fitting or ("unknown",)
+    known = lossless_rules(monitor.setup.case)
+    return tuple(name for name in known if _fits(monitor, name, flat)) or ("unknown",)
+
+
+def lossless_rules(case: Case) -> tuple[str, ...]:
+    """Returns the ids of the right rules for drafts of this case's shape."""
+    return tuple(name for name in rules_for(case) if RULES[name].family == "lossless")
 
 
 def _fits(monitor: Monitor, rule: str, flat: np.ndarray) -> bool:
@@ -187,7 +182,7 @@ def _unlawful_traces(monitor: Monitor, null: JointNull) -> tuple[str, ...]:
         law = null.law[start : start + seen.size].reshape(seen.shape)
         start += seen.size
         for draft, block in np.argwhere((law <= 0) & (seen > 0)).tolist():
-            drafted = list(tokens_of(draft, base=base, length=gamma))
+            drafted = list(tokens_of(draft, base=base, length=case.drafted))
             emitted = list(tokens_of(block, base=base, length=length))
             times, rules = int(seen[draft, block]), " or ".join(null.rules)
             traces.append(f"draft {drafted} emitted {emitted} {times} times; {rules} cannot")

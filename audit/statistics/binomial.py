@@ -1,9 +1,11 @@
-"""Exact binomial tail and limits, from the incomplete beta function.
+"""Exact binomial tail and limits, from the incomplete beta function, and those of a mean.
 
 References: Clopper and Pearson (1934).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from scipy import special
 
@@ -39,3 +41,19 @@ def upper_limit(events: int, n: int, delta: float) -> float:
     if events >= n:
         return 1.0
     return float(special.betaincinv(events + 1, n - events, 1 - delta))
+
+
+def mean_limits(at_least: Sequence[int], n: int, delta: float) -> tuple[float, float]:
+    """Returns limits of the mean of a bounded count, both right with probability 1 - delta.
+
+    at_least[i]: how many of n trials counted at least i + 1. The mean is the sum of the chances of
+    that; each has its own exact limits at an equal share of delta, whatever the law.
+
+    >>> [round(limit, 3) for limit in mean_limits([60, 20], 100, 0.05)]
+    [0.601, 1.014]
+    """
+    share = delta / (2 * len(at_least))
+    return (
+        sum(lower_limit(events, n, share) for events in at_least),
+        sum(upper_limit(events, n, share) for events in at_least),
+    )

@@ -82,8 +82,7 @@ def power_divergence(
         return ChiSquare(0.0, 0, cells, pools, p_value=1.0, p_smaller=1.0)
     statistic = _divergence(counts, counts.sum() * shares, power)
     degrees = pools - 1
-    noncentrality = n * tolerance**2 * float((1 / np.sort(shares)[:2]).sum())
-    p_value = _upper_tail(statistic, degrees, noncentrality)
+    p_value = upper_tail(statistic, degrees, tolerated(shares, n, tolerance))
     p_smaller = float(special.chdtr(degrees, statistic))
     return ChiSquare(statistic, degrees, cells, pools, p_value, p_smaller)
 
@@ -97,11 +96,38 @@ def _divergence(observed: Table, expected: Array, power: float) -> float:
     return max(float(terms.sum()), 0.0)
 
 
-def _upper_tail(statistic: float, degrees: int, noncentrality: float) -> float:
-    """Returns P(X >= statistic), X noncentral chi-square: the worst law within the tolerance.
+def tolerated(shares: Array, n: int, tolerance: float) -> float:
+    """Returns the noncentrality of the worst law within the tolerance, pools of these shares.
 
-    Such a law moves the tolerated mass between the two smallest pools. X is a Poisson mixture of
-    central ones; summing upper tails keeps their relative precision, which 1 - chndtr loses.
+    Such a law moves the tolerated mass between the two smallest pools.
+    """
+    return n * tolerance**2 * float((1 / np.sort(shares)[:2]).sum())
+
+
+def critical_value(degrees: int, level: float, noncentrality: float = 0.0) -> float:
+    """Returns the statistic whose upper tail is `level`.
+
+    >>> round(critical_value(2, 0.05), 3)
+    5.991
+    """
+    low = float(special.chdtri(degrees, level))
+    if noncentrality <= 0:
+        return low
+    high = 2 * low + 1
+    while upper_tail(high, degrees, noncentrality) > level:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        beyond = upper_tail(middle, degrees, noncentrality) > level
+        low, high = (middle, high) if beyond else (low, middle)
+    return high
+
+
+def upper_tail(statistic: float, degrees: int, noncentrality: float = 0.0) -> float:
+    """Returns P(X >= statistic), X noncentral chi-square.
+
+    X is a Poisson mixture of central ones; summing upper tails keeps their relative precision,
+    which 1 - chndtr loses.
     """
     mean = noncentrality / 2
     reach = 12 * mean**0.5 + 30

@@ -67,7 +67,7 @@ class FaultBets(Result):
         """Returns the bets with their start capital: shares[name], which sum to that of all."""
         strengths = np.array(STRENGTHS)[:, np.newaxis]
         mixed = [(1 - strengths) * target + strengths * law for law in laws.values()]
-        by_strength = _strength_shares()
+        by_strength = strength_shares()
         capital = [np.log(shares[name] * by_strength) for name in laws]
         empty = np.empty((0, len(target)))
         table = factors(np.concatenate([empty, *mixed]), target, tolerance=tolerance)
@@ -203,7 +203,7 @@ def log_mean(log_es: Sequence[float]) -> float:
     return float(np.logaddexp.reduce(log_es) - np.log(len(log_es)))
 
 
-def _strength_shares() -> Array:
+def strength_shares() -> Array:
     """Returns the shares of the strengths, proportional to 1 / (k (k + 1)), full strength first."""
     k = np.arange(1, len(STRENGTHS) + 1)
     weights = 1 / (k * (k + 1))

@@ -1,9 +1,10 @@
 """Whether rows and calls are independent: everything against empirical margins.
 
 Compared with the target's margins a biased sampler would be accused of dependence; given its own
-margins, independent rows have a known law whatever the bias. Three small tables are tested:
+margins, independent rows have a known law whatever the bias. Four small tables are tested:
 outcome counts by call (they show what the rows of a call share, rare copying included), pairs of
-neighbouring rows of a call, and pairs of the same row in two consecutive calls.
+neighbouring rows of a call, pairs of the same row in two consecutive calls, and outcome counts by
+the number of rows of the call.
 
 *Too uneven* is judged by an exact e-value. Given the sum of the first t groups, the counts of
 group t are multivariate hypergeometric under independence; the bet is Dirichlet-multinomial
@@ -18,8 +19,8 @@ Haldane (1940) and Dawson (1954) for the moments.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 import numpy as np
 from scipy import special
@@ -28,9 +29,9 @@ from audit.counts import Table
 from audit.statistics.pooling import pool
 from audit.statistics.results import Array, Result
 
-Kind = Literal["batch", "row", "call"]
+Kind = Literal["batch", "row", "call", "size"]
 CONCENTRATIONS = 4.0 ** np.arange(12)
-TESTS = 4
+TESTS = 5
 TAIL_ALLOWANCE = 10.0
 LEAST_EXPECTED = 10.0
 LARGEST_SHARE_MERGED = 0.25
@@ -41,9 +42,9 @@ class Independence(Result):
     """The strongest of the tests of independence.
 
     kind says what it compared: the `batch` counts of calls, neighbouring `row`s of a call, the
-    same row of consecutive `call`s. dispersion is Pearson's statistic over its mean under
-    independence: 1 on average, far above 1 where rows share randomness, near 0 where too_regular.
-    p_value covers all tests; calls and rows count what was seen in calls of several rows.
+    same row of consecutive `call`s, calls of unlike `size`. dispersion is Pearson's statistic over
+    its mean under independence: 1 on average, far above 1 where rows share randomness, near 0 where
+    too_regular. p_value covers all tests; calls and rows count those seen in calls of several rows.
     """
 
     kind: Kind
@@ -77,10 +78,14 @@ class Association(Result):
         )
 
     @property
+    def log_e(self) -> float:
+        """The natural log of the e-value: the mean over all bets."""
+        return float(np.logaddexp.reduce(self.log_bets.ravel()) - np.log(self.log_bets.size))
+
+    @property
     def p_value(self) -> float:
         """The exact p-value that groups differ by more than chance: 1 / e at most 1."""
-        log_e = float(np.logaddexp.reduce(self.log_bets.ravel())) - np.log(self.log_bets.size)
-        return float(np.exp(min(-log_e, 0.0)))
+        return float(np.exp(min(-self.log_e, 0.0)))
 
     @property
     def dispersion(self) -> float:
@@ -135,7 +140,7 @@ class IndependenceGate(Result):
     def create(cls) -> IndependenceGate:
         """Returns the gate before any call."""
         nothing = Association()
-        return cls({"batch": nothing, "row": nothing, "call": nothing}, Evenness())
+        return cls(dict.fromkeys(get_args(Kind), nothing), Evenness())
 
     def updated(self, batch_counts: Table, row_pairs: Table, call_pairs: Table) -> IndependenceGate:
         """Returns the gate after one more stratum.
@@ -146,17 +151,34 @@ class IndependenceGate(Result):
         """
         tables: dict[Kind, Table] = {"batch": batch_counts, "row": row_pairs, "call": call_pairs}
         tables = {k: t if t.ndim == 3 else t[np.newaxis] for k, t in tables.items()}
-        return IndependenceGate(
-            {kind: self.kinds[kind].updated(table) for kind, table in tables.items()},
-            self.evenness.updated(batch_counts),
-            self.calls + int(np.count_nonzero(batch_counts.sum(axis=1))),
-            self.rows + int(batch_counts.sum()),
+        return replace(
+            self,
+            kinds={
+                **self.kinds,
+                **{k: self.kinds[k].updated(table) for k, table in tables.items()},
+            },
+            evenness=self.evenness.updated(batch_counts),
+            calls=self.calls + int(np.count_nonzero(batch_counts.sum(axis=1))),
+            rows=self.rows + int(batch_counts.sum()),
         )
 
-    def reading(self) -> Independence:
-        """Returns the strongest evidence so far; its p-value is that of all tests together."""
-        found = [(shown.p_value, False, kind) for kind, shown in self.kinds.items()]
-        p_value, too_regular, kind = min([*found, (self.evenness.p_value, True, "batch")])
+    def compared(self, size_counts: Table) -> IndependenceGate:
+        """Returns the gate after a comparison of strata that differ in the rows of their calls.
+
+        size_counts int64 [sizes, K]: the outcomes of each of these strata.
+        """
+        size = self.kinds["size"].updated(size_counts[np.newaxis])
+        return replace(self, kinds={**self.kinds, "size": size})
+
+    def reading(self, *kinds: Kind) -> Independence:
+        """Returns the strongest evidence so far; its p-value is that of all tests together.
+
+        kinds: those to look at, all of them by default.
+        """
+        asked: tuple[Kind, ...] = kinds or get_args(Kind)
+        found = [(self.kinds[kind].p_value, False, kind) for kind in asked]
+        even: list[tuple[float, bool, Kind]] = [(self.evenness.p_value, True, "batch")]
+        p_value, too_regular, kind = min([*found, *(even if "batch" in asked else [])])
         return Independence(
             kind=kind,
             too_regular=too_regular,

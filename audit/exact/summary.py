@@ -10,6 +10,7 @@ from audit.exact import measures
 from audit.exact.engine import block_law, completed_law, target_law
 from audit.exact.law import Law
 from audit.exact.onestep import causal_chain, is_causal, is_lossless_on, one_step
+from audit.exact.optimum import best_acceptance
 from audit.exact.paths import CELL_LIMIT, cells_of
 from audit.exact.ratios import of_row
 from audit.row import Row
@@ -36,7 +37,8 @@ class ExactSummary:
 
     first_token_tv and total_variation: distance to the target of the first token and of the
     completed law; the latter and `rows` are None where the case is too large to enumerate.
-    acceptance: P(first drafted token is kept). best_acceptance: sum min(p, q) of the first rows.
+    acceptance: P(a token drafted at the first place is kept). best_acceptance: the most that any
+    lossless rule reaches (optimum.py), None where only bounds are known.
     slack: error bound of first_token_tv and acceptance, 0 unless a common denominator is too long.
     """
 
@@ -46,7 +48,7 @@ class ExactSummary:
     first_token_tv: Fraction
     total_variation: Fraction | None
     acceptance: Fraction
-    best_acceptance: Fraction
+    best_acceptance: Fraction | None
     number_accepted: tuple[Fraction, ...]
     expected_tokens: Fraction
     undefined: Fraction = Fraction(0)
@@ -78,7 +80,7 @@ def _enumerated(case: Case, rule_id: str) -> ExactSummary:
         first_token_tv=law.first_token().total_variation(target.first_token()),
         total_variation=law.total_variation(target),
         acceptance=sum(kept, start=Fraction(0)),
-        best_acceptance=measures.acceptance_rate(case.target[()], case.draft[()]),
+        best_acceptance=best_acceptance(case).value,
         number_accepted=measures.number_accepted_law(case, rule_id),
         expected_tokens=measures.expected_tokens(case, rule_id),
         undefined=law.undefined,

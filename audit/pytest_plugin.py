@@ -1,0 +1,184 @@
+"""The pytest plugin: one test a case by a marker, and audits by hand with a fixture.
+
+    @pytest.mark.draftproof(sampler="decoding.py:verify", cases=["small"], tier="smoke")
+    def test_verify_is_lossless(): ...
+
+The options are those of `draftproof run`; paths are relative to pytest's root folder. All cases of
+a marker are audited together, once in a process, so that they share one alpha and their rows share
+calls; each test then judges its own case before its body runs. What is undecided fails. With
+pytest-xdist, `--dist loadfile` makes an audit once; otherwise every worker makes it again.
+
+Nothing of draftproof is imported until a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from audit.config import Asked
+    from audit.errors import DraftproofError
+    from audit.record import CaseResult, Record
+    from audit.run import AuditRun
+
+MARKER, CASE = "draftproof", "draftproof_case"
+_DONE = pytest.StashKey[dict[str, "AuditRun | DraftproofError"]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the marker."""
+    config.stash[_DONE] = {}
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(sampler, *, cases, tier, ...): audit the sampler, one test a case; options as "
+        "of `draftproof run`",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Makes one test a case of a marked function."""
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    if marker is None:
+        return
+    from audit.errors import DraftproofError
+    from audit.selection import select_cases
+
+    try:
+        cases = [case.id for case in select_cases(_words(_asked(marker, metafunc.config)))]
+    except DraftproofError as error:
+        raise pytest.Collector.CollectError(str(error)) from error
+    if CASE not in metafunc.fixturenames:
+        metafunc.fixturenames.append(CASE)
+    metafunc.parametrize(CASE, cases, indirect=True)
+
+
+class CaseAudit:
+    """The audit of one case among those of a marker; it is made when it is first asked for."""
+
+    def __init__(self, case: str, audit: Callable[[], AuditRun]) -> None:
+        self.id, self._audit = case, audit
+
+    @property
+    def record(self) -> Record:
+        """The record of the whole run."""
+        return self._audit().record
+
+    @property
+    def result(self) -> CaseResult:
+        """The result of this case; the test is skipped where the sampler takes no such drafts."""
+        for case in self.record.cases:
+            if case.id == self.id:
+                return case
+        pytest.skip(f"{self.id} drafts what the sampler does not take")
+
+    def check(self) -> None:
+        """Fails the test unless this case passed, and the run as a whole with it."""
+        fail_unless_passed(self.record, only=self.result.id)
+
+
+def _case_of(item: Any) -> CaseAudit:
+    """Returns the audit of the case that a marked test is about."""
+    marker, config = item.get_closest_marker(MARKER), item.config
+    if marker is None:
+        pytest.fail(f"{CASE} needs @pytest.mark.{MARKER}(sampler=..., ...)", pytrace=False)
+    return CaseAudit(item.callspec.params[CASE], lambda: _audited(_asked(marker, config), config))
+
+
+@pytest.fixture
+def draftproof_case(request: pytest.FixtureRequest) -> CaseAudit:
+    """Returns the audit of the case that a marked test is about, for more than its verdict."""
+    return _case_of(request.node)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Judges the case of a marked test before its body runs."""
+    if pyfuncitem.get_closest_marker(MARKER) is not None:
+        _case_of(pyfuncitem).check()
+
+
+@pytest.fixture
+def draftproof_audit(request: pytest.FixtureRequest) -> Callable[..., AuditRun]:
+    """Returns a function (sampler, cases=..., tier=..., ...) that fails the test unless it passes.
+
+    sampler: a name or a callable. cases: words or Case objects. It returns the AuditRun.
+    """
+
+    def audit(sampler: Any, cases: Any = (), **options: Any) -> AuditRun:
+        from audit.config import asked
+        from audit.errors import UsageError
+
+        given = [cases] if isinstance(cases, str) else list(cases)
+        words = [case for case in given if isinstance(case, str)]
+        ready = [case for case in given if not isinstance(case, str)]
+        values = {"sampler": sampler, "cases": words, **options}
+        try:
+            what = asked(values, place="draftproof_audit", folder=request.config.rootpath)
+            found = _made(what, [*ready, *(what.cases or ())])
+        except UsageError as error:
+            found = error
+        done = _finished(found)
+        fail_unless_passed(done.record)
+        return done
+
+    return audit
+
+
+def fail_unless_passed(record: Record, *, only: str | None = None) -> None:
+    """Fails the test with what did not pass, of the case `only` or of all, and of the run."""
+    from audit.render.failure import failure_text
+    from audit.render.findings import not_passed
+
+    found = [
+        one for one in not_passed(record) if only is None or one.case is None or one.case.id == only
+    ]
+    if found:
+        pytest.fail("\n".join(failure_text(one, record) for one in found), pytrace=False)
+
+
+def _asked(marker: pytest.Mark, config: pytest.Config) -> Asked:
+    from audit.config import asked
+
+    values = {**dict(zip(["sampler"], marker.args, strict=False)), **marker.kwargs}
+    return asked(values, place=f"@pytest.mark.{MARKER}", folder=config.rootpath)
+
+
+def _words(what: Asked) -> list[str]:
+    """Returns the cases of a marker, which must be known before its sampler is."""
+    return what.cases or ["small"]
+
+
+def _audited(what: Asked, config: pytest.Config) -> AuditRun:
+    """Returns the audit that a marker asks for, made once in this process."""
+    done = config.stash[_DONE]
+    if repr(what) not in done:
+        done[repr(what)] = _made(what, _words(what))
+    return _finished(done[repr(what)])
+
+
+def _made(what: Asked, cases: Sequence[Any]) -> AuditRun | DraftproofError:
+    """Returns an audit, or why there is none."""
+    from audit.errors import DraftproofError
+    from audit.run import Settings, run_audit
+
+    told = what.model_dump(exclude={"sampler", "cases", "control"}, exclude_none=True)
+    settings = Settings(declares=tuple(told.pop("declares", ())), **told)
+    try:
+        return run_audit(what.sampler, cases=cases, control=what.control, settings=settings)
+    except DraftproofError as error:
+        return error
+
+
+def _finished(found: AuditRun | DraftproofError) -> AuditRun:
+    """Returns the audit; fails the test where there is none, and passes an interruption on."""
+    from audit.errors import DraftproofError
+    from audit.verdict import INTERRUPTED
+
+    if isinstance(found, DraftproofError):
+        pytest.fail(str(found), pytrace=False)
+    if found.exit_code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return found

@@ -1,0 +1,123 @@
+"""`state`: runs a whole decode loop and asks whether its states match the text it has emitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from audit.cli.color import color_option, stdout_color
+from audit.cli.options import Finite, exit_zero
+from audit.cli.output import check_places, stdout_width, write_forms
+
+EXIT_CODES = """\
+Exit codes: 0 consistent, 1 broken or dependent, 2 usage, 3 undecided or not testable, 4 the decoder
+broke its contract or raised, 70 internal error, 130 interrupted.
+"""
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("decoder", metavar="DECODER")
+@click.option(
+    "--cases",
+    multiple=True,
+    metavar="ID|GLOB|PATH",
+    help="Cases whose rows the models have. Repeatable; default: four on which rows depend on "
+    "the last two tokens.",
+)
+@click.option(
+    "--architecture",
+    multiple=True,
+    type=click.Choice(["gpt2", "llama"]),
+    help="Run in a world of two tiny random models as well, for decoders of transformers' models.",
+)
+@click.option(
+    "--sequences",
+    type=click.IntRange(min=1),
+    default=5_000,
+    show_default=True,
+    metavar="N",
+    help="Sequences a world at most.",
+)
+@click.option(
+    "--watched",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Sequences whose every model call is compared with a forward from scratch.",
+)
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens judged together. Default: one more than a round can emit, at least 3.",
+)
+@click.option(
+    "--prompt", default="1", show_default=True, metavar="IDS", help="Token ids, with commas."
+)
+@click.option(
+    "--vocabularies",
+    nargs=2,
+    type=click.Path(path_type=Path),
+    metavar="TARGET DRAFT",
+    help="Two tokenizer.json, or JSON lists of tokens: do they mean the same by the same ids?",
+)
+@click.option(
+    "--vocabulary-map",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A JSON list with the target's id for each id of the draft.",
+)
+@click.option(
+    "--epsilon",
+    type=Finite(1),
+    default=0.1,
+    show_default=True,
+    help="The total variation of all tokens together to certify.",
+)
+@click.option("--alpha", type=Finite(1), default=1e-6, show_default=True, help="As in run.")
+@click.option("--delta", type=Finite(1), default=1e-3, show_default=True, help="As in run.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
+    help="The seed of everything that is drawn.")  # fmt: skip
+@click.option("--json", metavar="FILE", help="Write the record ('-': to stdout).")
+@click.option("-q", "--quiet", is_flag=True, help="Print the first line only, and no progress.")
+@exit_zero
+@color_option
+@click.pass_obj
+def state(
+    command: str, /, decoder: str, cases: tuple[str, ...], architecture: tuple[str, ...],
+    prompt: str, vocabularies: tuple[Path, Path] | None, vocabulary_map: Path | None,
+    json: str | None, quiet: bool, exit_zero: bool, **settings: int | float | None,
+) -> int:  # fmt: skip
+    """Runs DECODER over several rounds: do its states match the text that it has emitted?
+
+    DECODER is reference, fault:ID of a state fault, transformers, module:object or
+    path/to/file.py:object. It runs in this process. This is evidence on states, and no verdict on
+    the sampling rule.
+    """
+    from audit.render.state import first_line, state_text
+    from audit.state.auditing import DEFAULT_CASES, audit_state
+    from audit.state.record import to_json
+    from audit.state.settings import StateSettings, prompt_of
+    from audit.state.vocabulary import compare_files
+
+    check_places(json=json)
+    record = audit_state(
+        decoder,
+        cases or DEFAULT_CASES,
+        settings=StateSettings(
+            prompt=prompt_of(prompt),
+            architectures=architecture,
+            **settings,  # type: ignore[arg-type]
+        ),
+        vocabulary=compare_files(vocabularies, vocabulary_map),
+        command=command,
+        progress=lambda world: None if quiet else click.echo(f"state: {world}", err=True),
+    )
+    color, width = stdout_color(), stdout_width()
+    write_forms(
+        lambda: first_line(record) if quiet else state_text(record, color=color, width=width),
+        json=(json, lambda: to_json(record)),
+    )
+    return 0 if exit_zero else record.exit_code

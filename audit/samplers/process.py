@@ -1,7 +1,8 @@
-"""A worker process with its pipes, its log and the in-memory file that tensors travel in.
+"""A program that we start: its log, its process group, its end; and the worker among them.
 
-The worker leads a process group of its own, which ends when it is told to, when the handle is
-lost, and (through a pipe that only this process holds open) when this process dies. POSIX only.
+A program leads a process group of its own, which ends when it is told to and when the handle is
+lost. A worker also ends when this process dies, through a pipe that only this process holds open;
+its tensors travel in an in-memory file. POSIX only.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import signal
 import subprocess
 import tempfile
 import weakref
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from audit.errors import UsageError
 
@@ -29,26 +31,42 @@ _SETTINGS = {
 }
 
 
-class WorkerProcess:
-    """A started worker: write requests to `requests`, read replies from `replies`.
+class ChildProcess:
+    """A started program; what it prints to its error output stands in a log.
 
-    Raises: UsageError where `python` cannot be started.
+    `theirs` are descriptors that only the program keeps, `ours` those that are closed when it has
+    ended; those `passed` it knows by their numbers. stdin and stdout are descriptors; None: nothing
+    comes in, what goes out is in the log.
+
+    Raises: UsageError where the program cannot be started.
     """
 
-    def __init__(self, python: str, *, spec: str, device: str) -> None:
-        self.file = _memory_file()
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        theirs: Sequence[int],
+        ours: Sequence[int],
+        passed: Sequence[int] = (),
+        stdin: int | None = None,
+        stdout: int | None = None,
+        settings: Mapping[str, str] = _SETTINGS,
+    ) -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed by _end)
-        (requests, self.requests), (self.replies, replies) = os.pipe(), os.pipe()
-        lifeline, held = os.pipe()
-        given = {"spec": spec, "device": device}
-        theirs = [requests, replies, lifeline]
-        ours = [self.requests, self.replies, held, self.file]
         try:
-            self._process = _popen(python, given, [*theirs, self.file], self._log)
+            self._process = subprocess.Popen(
+                command,
+                pass_fds=passed,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
+                stdout=self._log if stdout is None else stdout,
+                stderr=self._log,
+                env={**os.environ, **settings},
+                start_new_session=True,
+            )
         except OSError as error:
             self._log.close()
             _close(ours)
-            raise UsageError(f"{python} cannot be started: {error.strerror}.") from None
+            raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from None
         finally:
             _close(theirs)
         self._end = weakref.finalize(self, _end, self._process, ours, self._log)
@@ -70,7 +88,7 @@ class WorkerProcess:
             os.ftruncate(self._log.fileno(), 0)
 
     def end(self) -> str:
-        """Kills the process group and returns how the worker had ended."""
+        """Kills the process group and returns how the program had ended."""
         self._end()
         code = self._process.returncode
         if code == -signal.SIGKILL:
@@ -78,21 +96,27 @@ class WorkerProcess:
         return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
 
 
-def _popen(
-    python: str, given: dict[str, Any], descriptors: list[int], log: IO[bytes]
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [python, _FOLDER, json.dumps({**given, "descriptors": descriptors})],
-        pass_fds=descriptors,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        env={**os.environ, **_SETTINGS},
-        start_new_session=True,
-    )
+class WorkerProcess(ChildProcess):
+    """A started worker: write requests to `requests`, read replies from `replies`.
+
+    Raises: UsageError where `python` cannot be started.
+    """
+
+    def __init__(self, python: str, *, spec: str, device: str) -> None:
+        self.file = _memory_file()
+        (requests, self.requests), (self.replies, replies) = os.pipe(), os.pipe()
+        lifeline, held = os.pipe()
+        theirs = [requests, replies, lifeline]
+        given = {"spec": spec, "device": device, "descriptors": [*theirs, self.file]}
+        super().__init__(
+            [python, _FOLDER, json.dumps(given)],
+            theirs=theirs,
+            ours=[self.requests, self.replies, held, self.file],
+            passed=[*theirs, self.file],
+        )
 
 
-def _end(process: subprocess.Popen[bytes], descriptors: list[int], log: IO[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], descriptors: Sequence[int], log: IO[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):  # not yet waited for: the group is ours
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -100,7 +124,7 @@ def _end(process: subprocess.Popen[bytes], descriptors: list[int], log: IO[bytes
     log.close()
 
 
-def _close(descriptors: list[int]) -> None:
+def _close(descriptors: Sequence[int]) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
 

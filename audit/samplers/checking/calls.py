@@ -1,0 +1,101 @@
+"""What several calls together show: writes, mixed-up rows, the part of the generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+
+from audit.errors import SamplerError
+from audit.samplers.batch import checksum_of, tensors
+from audit.samplers.checking.apart import CALLS, Apart, Owner, anything, excluded, mixed_up
+from audit.samplers.checking.checker import Checker
+from audit.samplers.checking.report import Result
+from audit.samplers.checking.worlds import shapes_for
+
+Said = tuple[Result, str]
+KEPT: Said = ("kept", "")
+LENGTHS = (2, 1, 3)  # of rows that draft unequally: never that of the row before
+_MANY = 64  # rows that no random sampler repeats
+
+
+def untouched(checker: Checker) -> Said:
+    """Returns whether a call writes into its inputs, around torch too."""
+    batch = checker.made(checker.world)
+    before = checksum_of(*tensors(batch).values())
+    checker.call(batch)
+    changed = (checksum_of(*tensors(batch).values()) != before).nonzero()
+    if not len(changed):
+        return KEPT
+    name = list(tensors(batch))[int(changed[0])]
+    return "broken", f"it wrote into its input {name}; it must copy it"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Two calls of `size` rows; whole: whether every draft that cannot be wrong was accepted."""
+
+    size: int
+    mistakes: list[tuple[Owner, Owner]]
+    whole: bool
+
+
+def apart(checker: Checker) -> Said:
+    """Returns whether each row emits its own tokens, whatever stands beside it or came before."""
+    seen = list(_two_calls_each(checker))
+    unlawful = [said for one in seen if (said := excluded(one.mistakes))]
+    wrong = {one.size: said for one in seen if (said := mixed_up(one.mistakes, one.size))}
+    if wrong and not any(map(anything, (one.mistakes for one in seen))):
+        sizes = ", ".join(map(str, wrong))
+        return "broken", f"in calls of {sizes} rows: {wrong[max(wrong)]}"
+    if unlawful or wrong:
+        return "told", unlawful[0] if unlawful else "it emits tokens of target probability 0"
+    if seen[0].whole and not all(one.whole for one in seen):
+        return "told", "a draft that cannot be wrong is accepted alone and rejected beside others"
+    return KEPT
+
+
+def _two_calls_each(checker: Checker) -> Iterator[_Seen]:
+    """Yields what two calls show, for each number of rows, equal draft lengths and unequal."""
+    shape = shapes_for(checker.drafting)[0]
+    unequal = [LENGTHS] if checker.sampler.facts.ragged else []
+    for size in checker.sizes:
+        for lengths in [(2,), *unequal]:
+            path = replace(shape, parents=tuple(range(-1, max(lengths) - 1)))
+            calls = Apart(size, path, checker.drafting is None, checker.device, lengths)
+            tokens = [_called(checker, calls, call) for call in range(CALLS)]
+            mistakes = [m for call in range(CALLS) for m in calls.mistakes(tokens[call], call)]
+            yield _Seen(size, mistakes, all(map(calls.whole, tokens)))
+
+
+def _called(checker: Checker, calls: Apart, call: int) -> torch.Tensor:
+    try:
+        return checker.call(calls.batch(call)).cpu()
+    except SamplerError as error:
+        said = f"in a call of {calls.rows} rows that each have tokens of their own:"
+        raise SamplerError(f"{said} {checker.sentence(error)}", detail=error.detail) from None
+
+
+def repeats(checker: Checker) -> Said:
+    """Returns whether a run can be repeated: not a rule, but `rerun` needs it."""
+    one, same = _many(checker, (0, 0))
+    if all(map(torch.equal, one, same)):
+        return KEPT
+    return "told", "it draws from another source than its generator: a run cannot be repeated"
+
+
+def varies(checker: Checker) -> Said:
+    """Returns whether the generator decides anything."""
+    one, other = _many(checker, (0, 1))
+    if not all(map(torch.equal, one, other)):
+        return KEPT
+    return "told", "it does not use its generator, or nothing that it does is random"
+
+
+def _many(checker: Checker, numbers: tuple[int, int]) -> Iterator[list[torch.Tensor]]:
+    """Yields the rows of some ordinary calls, once for each of two generators."""
+    rows = max(checker.sizes)
+    batch = checker.made(replace(checker.world, rows=rows, kinds=("ordinary rows",)))
+    for number in numbers:
+        yield [checker.call(batch, number * _MANY + call) for call in range(_MANY // rows)]

@@ -12,10 +12,13 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from audit.diagnosis.results import Diagnosis
 from audit.errors import UsageError
 from audit.evidence import Evidence
 from audit.files import write_atomically
-from audit.verdict import Verdict
+from audit.history import Attempt, Since
+from audit.tree import Tree
+from audit.verdict import Outcome, Verdict
 
 SCHEMA_NUMBER = 1
 EMBEDDED_OPEN = '<script type="application/json" id="record">'
@@ -42,19 +45,25 @@ class _Model(BaseModel):
 
 
 class AuditedSampler(_Model):
-    """What was audited: its name, what it declared, and what identifies its code."""
+    """What was audited: its name, what it declared, and what identifies its code.
+
+    source: `path:line` of its code in the user's repository, "" where it is not there.
+    """
 
     name: Text
     facts: dict[Text, Fact] = {}
     identity: dict[Text, Text] = {}
+    source: Text = ""
 
 
 class CaseResult(_Model):
     """One case's verdict with the evidence and the counts behind it.
 
-    certify: what this run could certify here. evidence: None where nothing was counted.
+    tree: the shape of the drafts, None for a chain. certify: what this run could certify here.
+    evidence: None where nothing was counted.
     counts: emitted blocks, ids joined by spaces, and how often; large vocabularies: the 20 most
     frequent and "rest". detail: the sampler's traceback. repeat: the command for this case alone.
+    source: the path of its file in the user's repository, "" where it is not there.
     """
 
     id: Text
@@ -63,20 +72,36 @@ class CaseResult(_Model):
     sampling: Text
     vocab_size: int
     num_speculative_tokens: int
+    tree: Tree | None = None
     certify: Literal["full", "partition", "bias-only"]
     verdict: Verdict
     evidence: Evidence | None
     counts: dict[str, int]
     detail: Text = ""
     repeat: Text = ""
+    source: Text = ""
+
+    def accepted(self, within: float | None) -> bool:
+        """Returns whether a proven bias is certified to be at most `within`."""
+        certified = self.evidence.certified if self.evidence else None
+        if within is None or certified is None:
+            return False
+        return self.verdict.outcome is Outcome.WITHIN and certified <= within
 
 
 class Audit(_Model):
-    """One sampler audited on some cases."""
+    """One sampler audited on some cases.
+
+    diagnoses: which faults a FAIL is consistent with and which steps depart, one for each kind of
+    drafts. not_excluded: catalogued faults that no passed case sees above epsilon, None if none
+    passed.
+    """
 
     sampler: AuditedSampler
     verdict: Verdict
     cases: tuple[CaseResult, ...]
+    diagnoses: tuple[Diagnosis, ...] = ()
+    not_excluded: tuple[Text, ...] | None = None
 
 
 class RunSettings(_Model):
@@ -90,6 +115,7 @@ class RunSettings(_Model):
     device: str
     dtype: str
     batch_size: int | None = None
+    small_batches: bool = False
     tier: str
     cap: int
     samples: int | None = None
@@ -120,7 +146,11 @@ class Environment(_Model):
 
 
 class Record(Audit):
-    """A whole run. started: ISO 8601, UTC. seconds: wall time. exit_code: what the run returned."""
+    """A whole run. started: ISO 8601, UTC. seconds: wall time. exit_code: what the run returned.
+
+    attempts: every start of a run with a run directory, this one last. since: what has changed
+    since the record that it was compared with. expectation: what was expected, and what came of it.
+    """
 
     schema_number: int = SCHEMA_NUMBER
     draftproof: str
@@ -132,12 +162,19 @@ class Record(Audit):
     control: Audit | None = None
     exit_code: int
     seeds_tried: tuple[int, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    since: Since | None = None
+    expectation: Text = ""
 
 
 def to_json(record: Record, *, indent: int | None = 2) -> str:
-    """Returns the record as ASCII JSON text, without spaces where `indent` is None."""
+    """Returns the record as ASCII JSON text.
+
+    Where `indent` is None it is short: no spaces, and nothing that is filled in when it is read.
+    """
     separators = (",", ":") if indent is None else None
-    data = record.model_dump(mode="json")
+    data = record.model_dump(mode="json", exclude_defaults=indent is None)
+    data["schema_number"] = record.schema_number
     return json.dumps(data, indent=indent, separators=separators, allow_nan=False)
 
 
@@ -163,25 +200,6 @@ def read_record(path: Path) -> Record:
 def json_schema() -> dict[str, Any]:
     """Returns the JSON schema of the record."""
     return Record.model_json_schema(mode="serialization")
-
-
-def differences(before: Record, after: Record) -> list[str]:
-    """Returns a sentence for each way in which a repeated run is not the same run.
-
-    Equal seeds on equal hardware give equal counts; no difference is no new evidence either.
-    """
-    found = []
-    if before.sampler.identity != after.sampler.identity:
-        found.append("the sampler's code is not the same as in the record")
-    new = {case.id: case for case in after.cases}
-    for old in before.cases:
-        if old.id not in new:
-            found.append(f"case {old.id} was not run")
-        elif old.hash != new[old.id].hash:
-            found.append(f"case {old.id} is not the same case as in the record")
-        elif old.counts != new[old.id].counts:
-            found.append(f"case {old.id} has other counts")
-    return found
 
 
 def _json_in(path: Path) -> str:

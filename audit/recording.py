@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy
 import torch
 
 from audit import __version__
+from audit.attempts import WHOLE_RUN, worse
 from audit.campaign import Campaign
+from audit.config import find_config
+from audit.diagnosis.results import Diagnosis
 from audit.errors import SamplerError
+from audit.judgement.coverage import not_excluded
 from audit.judgement.monitor import Monitor
-from audit.judgement.prepare import HEADLINE_FAULT, numerical_tolerance
-from audit.judgement.readings import evidence_of
+from audit.judgement.prepare import numerical_tolerance
+from audit.judgement.readings import NO_FAULTS, Shares, evidence_of
+from audit.judgement.suspicion import diagnoses_of, shares
 from audit.record import Audit, AuditedSampler, CaseResult, Environment, Record, RunSettings
+from audit.repository import path_in_repository
+from audit.samplers.interface import LoadedSampler
 from audit.selection import word_for
 from audit.settings import Settings, options_of
 from audit.verdict import (
@@ -37,8 +45,10 @@ def record_of(
 ) -> Record:
     """Returns the record of a run: its campaign, and that of the control beside it."""
     control = None if beside is None else beside.sampler.name.removeprefix("fault:")
-    repeat = shlex.join(["draftproof", "run", main.sampler.name, *options_of(settings)])
-    audit = audit_of(main, predict=[control] if control else [], repeat=repeat)
+    alone = ["--no-config"] if find_config(Path.cwd()) else []  # a file's values would change it
+    repeat = shlex.join(["draftproof", "run", main.sampler.name, *alone, *options_of(settings)])
+    predict = {control: 1.0} if control else {}
+    audit = audit_of(main, diagnoses=_diagnoses(main), predict=predict, repeat=repeat)
     ran = beside is not None and not main.interrupted
     control_audit = audit_of(beside) if beside is not None and ran else None
     interrupted = main.interrupted or (beside is not None and beside.interrupted)
@@ -59,9 +69,8 @@ def record_of(
 
 def _accepted(audit: Audit, within: float | None) -> bool:
     """Whether every bias that was found is certified to be one that was accepted beforehand."""
-    found = [case.evidence for case in audit.cases if case.verdict.outcome is Outcome.WITHIN]
-    sizes = [1.0 if e is None or e.certified is None else e.certified for e in found]
-    return within is not None and all(size <= within for size in sizes)
+    biased = (case for case in audit.cases if case.verdict.outcome is Outcome.WITHIN)
+    return all(case.accepted(within) for case in biased)
 
 
 def _seconds_since(started: str) -> float:
@@ -90,12 +99,32 @@ def _run_settings(main: Campaign, settings: Settings, control: str | None) -> Ru
     )
 
 
-def audit_of(campaign: Campaign, *, predict: Sequence[str] = (), repeat: str = "") -> Audit:
-    """Returns what a campaign showed, with `repeat` completed to each case's own command."""
-    results = tuple(_case_result(campaign, m, predict, repeat) for m in campaign.monitors)
+def _diagnoses(campaign: Campaign) -> tuple[Diagnosis, ...]:
+    """Returns what names the fault, nothing where nothing failed."""
+    verdicts = (monitor.verdict().outcome for monitor in campaign.monitors)
+    failed = campaign.together or Outcome.FAIL in verdicts
+    return diagnoses_of(campaign.monitors) if failed else ()
+
+
+def audit_of(
+    campaign: Campaign,
+    *,
+    diagnoses: Sequence[Diagnosis] = (),
+    predict: Shares = NO_FAULTS,
+    repeat: str = "",
+) -> Audit:
+    """Returns what a campaign showed, with `repeat` completed to each case's own command.
+
+    predict: faults that each case is compared with, beside the suspects of what failed.
+    """
+    suspicions = {case: found for found in diagnoses for case in found.cases}
+    results = tuple(
+        _case_result(campaign, m, suspicions.get(m.setup.case.id), predict, repeat)
+        for m in campaign.monitors
+    )
     verdicts = {result.id: result.verdict for result in results}
     budget = campaign.monitors[0].budget
-    seen = max(m.setup.fault_distances[HEADLINE_FAULT] for m in campaign.monitors)
+    seen = max(m.setup.headline_distance for m in campaign.monitors)
     declared = _declared_law(campaign)
     verdict = run_verdict(
         verdicts,
@@ -106,10 +135,37 @@ def audit_of(campaign: Campaign, *, predict: Sequence[str] = (), repeat: str = "
     )
     if campaign.errors:
         verdict = _first_error(campaign.errors)
-    sampler = campaign.sampler
-    facts = asdict(sampler.facts)
-    named = AuditedSampler(name=sampler.name, facts=facts, identity=dict(sampler.identity))
-    return Audit(sampler=named, verdict=verdict, cases=results)
+    verdict = worse(verdict, campaign.failed.get(WHOLE_RUN))
+    return Audit(
+        sampler=_named(campaign.sampler),
+        verdict=_suspecting(verdict, diagnoses),
+        cases=results,
+        diagnoses=tuple(diagnoses),
+        not_excluded=_not_excluded(campaign, results),
+    )
+
+
+def _suspecting(verdict: Verdict, diagnoses: Iterable[Diagnosis]) -> Verdict:
+    """Returns the verdict, after a FAIL with the faults that it is consistent with."""
+    if verdict.outcome is not Outcome.FAIL:
+        return verdict
+    return replace(verdict, suspects=tuple(name for found in diagnoses for name in found.ids))
+
+
+def _not_excluded(campaign: Campaign, results: Sequence[CaseResult]) -> tuple[str, ...] | None:
+    """Returns the catalogued faults that the cases that passed do not exclude."""
+    pairs = zip(campaign.monitors, results, strict=True)
+    passed = [m.setup for m, result in pairs if result.verdict.outcome is Outcome.PASS]
+    return not_excluded(passed, campaign.monitors[0].budget.epsilon) if passed else None
+
+
+def _named(sampler: LoadedSampler) -> AuditedSampler:
+    return AuditedSampler(
+        name=sampler.name,
+        facts=asdict(sampler.facts),
+        identity=dict(sampler.identity),
+        source=sampler.source,
+    )
 
 
 def _first_error(errors: Mapping[str, SamplerError]) -> Verdict:
@@ -124,15 +180,23 @@ def _declared_law(campaign: Campaign) -> str:
     claims = campaign.monitors[0].setup.claims
     if not claims:
         return ""
-    far = max(m.setup.fault_distances.get(claims, 0.0) for m in campaign.monitors)
+    far = max(m.setup.distance(claims) for m in campaign.monitors)
     return f"as declared ({claims}); TV of that law to the target up to {far:.3g}"
 
 
 def _case_result(
-    campaign: Campaign, monitor: Monitor, predict: Sequence[str], repeat: str
+    campaign: Campaign,
+    monitor: Monitor,
+    diagnosis: Diagnosis | None,
+    predict: Shares,
+    repeat: str,
 ) -> CaseResult:
     case, error = monitor.setup.case, campaign.errors.get(monitor.setup.case.id)
     verdict = monitor.verdict() if error is None else Verdict(Outcome.ERROR, str(error))
+    if diagnosis is not None and verdict.outcome is Outcome.FAIL:
+        verdict = _suspecting(verdict, [diagnosis])
+        predict = {**predict, **shares(diagnosis)}
+    verdict = worse(verdict, campaign.failed.get(case.id))
     return CaseResult(
         id=case.id,
         hash=case.hash,
@@ -140,12 +204,14 @@ def _case_result(
         sampling=case.sampling,
         vocab_size=case.vocab_size,
         num_speculative_tokens=case.num_speculative_tokens,
+        tree=case.tree,
         certify=monitor.setup.certify,
         verdict=verdict,
         evidence=evidence_of(monitor, predict=predict) if monitor.trials else None,
         counts=_outcome_counts(monitor) if monitor.trials else {},
         detail=error.detail if error is not None else "",
         repeat=f"{repeat} --cases {shlex.quote(word_for(case))}" if repeat else "",
+        source=path_in_repository(case.source) if case.source else "",
     )
 
 

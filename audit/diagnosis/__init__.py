@@ -1,0 +1,1 @@
+"""After a FAIL: which catalogued fault the counts are consistent with, and where they depart."""

@@ -1,0 +1,102 @@
+"""Who competes for the name, and who is left when all have been tried.
+
+All entries are tried on the few cases that depart most, those near the best of them on all cases:
+a wrong hypothesis that leads the right one by a natural logarithm of NEAR in some of the data is a
+chance of e^-NEAR (Ville 1939).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scipy import special
+
+from audit.case import Case
+from audit.diagnosis.fitting import Fit, fitted
+from audit.diagnosis.goodness import fits, goodness_of_fit
+from audit.diagnosis.hypotheses import Score, score
+from audit.diagnosis.likelihood import Likelihood
+from audit.exact.catalogue import RULES, rules_for
+from audit.exact.engine import completed_law, target_law
+from audit.exact.rule import Rule
+
+NEAR = 30.0  # natural logarithm of the evidence within which an entry is tried further
+_TELLING = 5  # cases on which all entries are tried
+_MANY = 8  # entries at least that are fitted where none of the best does fit
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The entries of the catalogue for drafts of one shape; correct: those that are no fault."""
+
+    entries: tuple[Rule, ...]
+    correct: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, cases: Sequence[Case], *, claims: str = "") -> Field:
+        """Returns the field of cases of one draft shape.
+
+        claims: the rule whose law was judged in place of the target's; it is no fault.
+        """
+        entries = tuple(RULES[name] for name in rules_for(cases[0]))
+        correct = (rule for rule in entries if rule.id == claims or is_correct(rule, cases))
+        return cls(entries, tuple(correct))
+
+    def scores(self, entries: Iterable[Rule], likelihood: Likelihood) -> list[Score]:
+        """Returns the scores of entries, best first."""
+        found = (score(e, likelihood, always=e in self.correct) for e in entries)
+        return sorted(found, key=lambda one: -one.log_evidence)
+
+    def best(self, likelihood: Likelihood) -> tuple[list[Score], list[Fit]]:
+        """Returns the scores on all cases of the entries that may be the best, and their fits.
+
+        The correct rules are among the scores. Both lists are in order, best first.
+        """
+        scores = self.scores(self._tried_further(likelihood), likelihood)
+        return scores, refined(scores, likelihood)
+
+    def log_odds(self, scores: Iterable[Score]) -> float:
+        """Returns the logarithm of how much likelier all faults are than the best correct rule."""
+        faults = [one.log_evidence for one in scores if one.entry not in self.correct]
+        correct = [one.log_evidence for one in scores if one.entry in self.correct]
+        others = len(self.entries) - len(self.correct)
+        return float(special.logsumexp(faults)) - math.log(others) - max(correct)
+
+    def _tried_further(self, likelihood: Likelihood) -> Iterable[Rule]:
+        """Returns the correct rules, and the best entries on the most telling cases."""
+        seen = likelihood.seen
+        if len(seen) <= _TELLING:
+            return self.entries
+        base = max(self.correct, key=lambda rule: likelihood.at(rule, 1.0))
+        surprise = {one: (goodness_of_fit([one], base), -one.trials) for one in seen}
+        few = Likelihood(sorted(seen, key=surprise.__getitem__)[:_TELLING])
+        best = refined(self.scores(self.entries, few), few)
+        least = best[0].log_evidence - NEAR
+        near = {fit.score.entry.id for fit in best if fit.log_evidence >= least}
+        return [rule for rule in self.entries if rule.id in near or rule in self.correct]
+
+
+def is_correct(rule: Rule, cases: Sequence[Case]) -> bool:
+    """Returns whether a rule is no fault and lossless on these cases (`greedy` rarely is)."""
+    if rule.family != "lossless":
+        return False
+    return all(completed_law(case, rule) == target_law(case) for case in cases)
+
+
+def refined(scores: Sequence[Score], likelihood: Likelihood) -> list[Fit]:
+    """Returns the fits of the entries that may be the best, best first.
+
+    Where the best of those near the top does not fit, the first grid may have been too coarse for
+    another one, and more are fitted.
+    """
+    near = [one for one in scores if one.log_evidence >= scores[0].log_evidence - NEAR]
+    found = _best_first(fitted(one, likelihood) for one in near)
+    if len(near) >= _MANY or fits(likelihood.seen, found[0].rule, found[0].share):
+        return found
+    return _best_first([*found, *(fitted(one, likelihood) for one in scores[len(near) : _MANY])])
+
+
+def _best_first(fits: Iterable[Fit]) -> list[Fit]:
+    return sorted(fits, key=lambda fit: -fit.log_evidence)

@@ -1,0 +1,163 @@
+"""Reads the law of a sampler on a case: searches its map, proves it, and says what it amounts to.
+
+It works in this process, on a CPU, over a small vocabulary; elsewhere, and for samplers whose
+randomness cannot be taken over, the answer is `NotSteerable` and its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import torch
+
+from audit.case import Case
+from audit.harness.schedule import automatic_batch_size
+from audit.samplers.client import WorkerSampler
+from audit.samplers.interface import LoadedSampler, Sampler
+from audit.samplers.registry import wrap_sampler
+from audit.steering.blocks import EXCEPTION, Blocks
+from audit.steering.coupling import couple
+from audit.steering.draws import UnsteerableError
+from audit.steering.edges import mapped_edges, tried_edges
+from audit.steering.explore import explore
+from audit.steering.grids import Uniform
+from audit.steering.law import RAISED, JointLaw, Masses
+from audit.steering.layout import Batched, Looped, Mode, Single
+from audit.steering.map import Node, Split
+from audit.steering.modes import confirm, settle, unsteady
+from audit.steering.probing import Prober
+from audit.steering.reading import Reading, read
+from audit.steering.result import Asked, NotSteerable, SteeredLaw
+from audit.steering.searching import LEAN, Effort
+from audit.steering.twice import used_twice
+
+LARGEST_VOCABULARY = 64
+COUPLED: Mapping[type[Mode], int] = {Batched: 700_000, Looped: 70_000, Single: 70_000}
+PILOT: Mapping[type[Mode], int] = {Batched: 200_000, Looped: 2_000, Single: 1_000}
+REFINEMENTS = 3
+HINTS = 6  # rows that were not foretold, taken as hints at once
+SHORT = (torch.bfloat16, torch.float16)
+
+
+def steer(
+    sampler: LoadedSampler | Sampler,
+    case: Case,
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+    coupled: int | None = None,
+    delta: float = 1e-3,
+    tolerance: float | None = None,
+    seed: int = 0,
+) -> SteeredLaw | NotSteerable:
+    """Returns the law of a sampler on a case, or why it cannot be read off.
+
+    dtype: of the rows handed over. coupled: fresh rows of the proof, fixed before the first of
+    them; by default as many as about a minute allows. delta: how often the bound of the proof may
+    be wrong. tolerance: what arithmetic may do to a whole round, by default that of the dtype.
+
+    Raises: SamplerError where the sampler breaks its contract.
+    """
+    loaded = sampler if isinstance(sampler, LoadedSampler) else wrap_sampler(sampler)
+    refused = _refusal(loaded, case, torch.device(device))
+    if refused:
+        return NotSteerable(refused, Asked(0, 0))
+    blocks = Blocks.of(case, dtype=dtype, device=torch.device(device))
+    size = automatic_batch_size(case.vocab_size, case.num_speculative_tokens)
+    prober = Prober(loaded, blocks, seed, min(size, loaded.facts.max_batch or size))
+    allowed = tolerance or (1e-3 if dtype in SHORT else 1e-6)
+    try:
+        with prober.watching():
+            return _steered(prober, coupled, delta, allowed)
+    except UnsteerableError as error:
+        return NotSteerable(str(error), Asked(prober.calls, prober.rows))
+
+
+def _refusal(sampler: LoadedSampler, case: Case, device: torch.device) -> str:
+    if isinstance(sampler.call, WorkerSampler):
+        return "it runs in a worker process, where its random numbers cannot be taken over yet"
+    if device.type != "cpu":
+        return f"what the random operations of a {device.type} device can return is not known here"
+    if case.vocab_size > LARGEST_VOCABULARY:
+        return f"{case.vocab_size} ids are more than the {LARGEST_VOCABULARY} that it explores"
+    return ""
+
+
+def _steered(prober: Prober, coupled: int | None, delta: float, tolerance: float) -> SteeredLaw:
+    settle(prober)
+    maps = _mapped(prober)
+    search = Asked(prober.calls, prober.rows)
+    rows = coupled or COUPLED[type(prober.mode)]
+    coupling, _ = couple(prober, maps, rows=rows, delta=delta, purpose="proof")
+    law = law_of(prober.blocks, maps)
+    edges = (*mapped_edges(prober, maps, tolerance=tolerance), *tried_edges(prober))
+    return SteeredLaw(
+        law=law,
+        generators=_hidden(prober.blocks, maps),
+        coupling=coupling,
+        search=search,
+        mode=type(prober.mode).__name__,
+        edges=edges,
+        readings=_readings(prober, maps, law, tolerance),
+    )
+
+
+def _mapped(prober: Prober) -> dict[int, Node]:
+    """Returns the maps of all blocks.
+
+    Raises: UnsteerableError, for rows that differ under the same numbers if there are any.
+    """
+    try:
+        return _refined(prober, Effort() if isinstance(prober.mode, Batched) else LEAN)
+    except UnsteerableError as error:
+        raise UnsteerableError(unsteady(prober) or str(error)) from error
+
+
+def _refined(prober: Prober, effort: Effort) -> dict[int, Node]:
+    """Returns the maps, searched again with hints where pilot rows are not foretold."""
+    maps = explore(prober, effort, range(len(prober.blocks.chances)))
+    for attempt in range(REFINEMENTS):
+        rows = PILOT[type(prober.mode)]
+        _, missed = couple(prober, maps, rows=rows, delta=0.5, purpose=f"pilot {attempt}")
+        told = missed.without_exceptions()
+        if not len(told):
+            break
+        confirm(prober, told)
+        prober.probes.hints = told.answer.coins[:HINTS]
+        maps |= explore(prober, effort, sorted(set(told.blocks.tolist())))
+    return maps
+
+
+def law_of(blocks: Blocks, maps: Mapping[int, Node]) -> JointLaw:
+    """Returns the law that the maps of all blocks amount to."""
+
+    def outcomes(node: Node) -> Masses:
+        found: dict[tuple[int, ...], Fraction] = {}
+        for code, mass in node.law.items():
+            outcome = RAISED if code == EXCEPTION else blocks.outcome(code)
+            found[outcome] = found.get(outcome, Fraction(0)) + mass
+        return found
+
+    by_block = {block: outcomes(maps[i]) for i, block in enumerate(blocks.chances)}
+    return JointLaw(blocks.case, blocks.chances, by_block)
+
+
+def _hidden(blocks: Blocks, maps: Mapping[int, Node]) -> float:
+    """Returns how far the random numbers may be from the laws that the maps are read with."""
+    chances = zip(blocks.chances.values(), range(len(blocks.chances)), strict=True)
+    return sum(float(chance) * maps[number].hidden for chance, number in chances)
+
+
+def _readings(
+    prober: Prober, maps: Mapping[int, Node], law: JointLaw, tolerance: float
+) -> tuple[Reading, ...]:
+    """Returns what the law tells, and where it is not the target's, what the map tells."""
+    nodes = [node for top in maps.values() for node in top.nodes() if isinstance(node, Split)]
+    bits = min([node.grid.bits for node in nodes if isinstance(node.grid, Uniform)], default=53)
+    found = read(law, bits=bits, dtype=prober.blocks.deck.target_rows.dtype)
+    if law.to_target <= tolerance:
+        return found
+    far = float(law.to_target)
+    twice = (Reading("used twice", says, far) for says in used_twice(prober, maps))
+    return (*found, *twice)

@@ -1,0 +1,180 @@
+"""Takes over torch's random operations, by a dispatch mode that sees every one of them.
+
+The generator makes its own values in any case, so that it moves on as it would; what the supplier
+gives is written over them. An operation that torch tags as random and that is not listed here is
+shown without its law: it cannot be steered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from audit.steering.continuous import Continuous
+from audit.steering.draws import Draw, Supplier, Weights, site_of
+from audit.steering.grids import Grid, Uniform, Whole, uniform_grid
+
+Arguments = Mapping[str, Any]
+
+
+class TorchDraws(TorchDispatchMode):
+    """While entered, shows every random operation of torch to the supplier."""
+
+    def __init__(self, supplier: Supplier) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._supplier = supplier
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Returns what the operation returns, with the values of the supplier."""
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **(kwargs or {}))
+        given = _bound(func, args, kwargs or {})
+        name = func.overloadpacket.__name__
+        weights = _weights(name.rstrip("_"), given)  # before the operation may overwrite them
+        result = func(*args, **(kwargs or {}))
+        if not isinstance(result, torch.Tensor):
+            self._supplier(Draw(site_of(), f"torch.{name}", (), lambda: np.zeros(1)))
+        elif weights is not None and _distinct(given):
+            self._show_distinct(given, weights, result)
+        else:
+            self._show(_draw(name, given, weights, result), result)
+        return result
+
+    def _show(self, draw: Draw, result: torch.Tensor) -> None:
+        chosen = self._supplier(draw)
+        if chosen is not None:
+            values = chosen if draw.grid is None else draw.grid.values(chosen)
+            result.copy_(torch.from_numpy(np.ascontiguousarray(values)).reshape(draw.shape))
+
+    def _show_distinct(self, given: Arguments, weights: Weights, result: torch.Tensor) -> None:
+        """Shows draws without replacement one by one, each without what was drawn before."""
+        site, picks = site_of(), result.reshape(len(weights), -1)
+        left = weights.copy()
+        for place in range(picks.shape[1]):
+            own = picks[:, place]
+            part = _draw("multinomial", given, left.copy(), own.reshape(-1, 1), site=(*site, place))
+            self._show(part, own.reshape(-1, 1))
+            left[np.arange(len(left)), own.cpu().numpy()] = 0.0
+
+
+def _bound(func: Any, args: Sequence[Any], kwargs: Arguments) -> Arguments:
+    """Returns the arguments by name, with their defaults."""
+    schema = func._schema.arguments
+    named = {a.name: a.default_value for a in schema if a.has_default_value()}
+    return named | dict(zip((a.name for a in schema), args, strict=False)) | dict(kwargs)
+
+
+def _draw(
+    name: str,
+    given: Arguments,
+    weights: Weights | None,
+    result: torch.Tensor,
+    *,
+    site: tuple[int, ...] | None = None,
+) -> Draw:
+    find = _GRIDS.get(name.rstrip("_"))
+    return Draw(
+        site or site_of(),
+        f"torch.{name}",
+        tuple(result.shape),
+        lambda: result.detach().reshape(-1).double().cpu().numpy(),
+        grid=find(given, result) if find and weights is None else None,
+        weights=weights,
+        slack=0.0 if weights is None else _slack(given, weights),
+    )
+
+
+def _slack(given: Arguments, weights: Weights) -> float:
+    """Returns how far the law of a choice may be from its weights, with unit roundoff u.
+
+    A draw of one thing is a race in which a runner's time is wrong by a factor 1 + 2 u at most, so
+    that the second is mistaken for the first with probability 4 u; a draw by running sums is
+    wrong by 2 u a thing.
+    """
+    p = given.get("p")
+    dtype = (p if isinstance(p, torch.Tensor) else given["self"]).dtype
+    u = torch.finfo(dtype).eps / 2 if dtype.is_floating_point else 2.0**-53
+    summed = given.get("num_samples", 1) > 1 and not _distinct(given)
+    return float(2 * u * weights.shape[1] if summed else 4 * u)
+
+
+def _weights(name: str, given: Arguments) -> Weights | None:
+    """Returns float64 [elements, n] where every element is one of n with its own weights.
+
+    For draws without replacement these are the weights before the first of them, by row.
+    """
+    if name == "multinomial":
+        rows = np.atleast_2d(_floats(given["self"]))
+        return rows if _distinct(given) else np.repeat(rows, int(given["num_samples"]), axis=0)
+    if name != "bernoulli":
+        return None
+    p = given.get("p", given["self"])
+    if isinstance(p, torch.Tensor):
+        chance = _floats(p.expand(given["self"].shape)).reshape(-1)
+    else:
+        chance = np.full(given["self"].numel(), 0.5 if p is None else p)
+    return np.stack([1 - chance, chance], axis=1)
+
+
+def _distinct(given: Arguments) -> bool:
+    """Returns whether several things are drawn without replacement."""
+    return given.get("num_samples", 1) > 1 and not given.get("replacement", False)
+
+
+def _floats(tensor: torch.Tensor) -> Weights:
+    return np.asarray(tensor.detach().double().cpu().numpy())
+
+
+def _uniform(given: Arguments, result: torch.Tensor) -> Grid | None:
+    unit = uniform_grid(result.dtype)
+    low, high = given.get("from", 0.0), given.get("to", 1.0)
+    if unit is None or (low, high) == (0.0, 1.0):
+        return unit
+    return Uniform(unit.bits, low, high, result.dtype) if unit.wrapped == 0 else None
+
+
+def _whole(given: Arguments, result: torch.Tensor) -> Grid | None:
+    """Returns the grid of randint, which says `low` and `high`, and random_: `from` and `to`."""
+    low, high = given.get("low", given.get("from", 0)), given.get("high", given.get("to"))
+    return None if high is None else Whole(int(high) - int(low), int(low))
+
+
+def _exponential(given: Arguments, result: torch.Tensor) -> Grid:
+    return Continuous("exponential", result.dtype, scale=1 / given.get("lambd", 1.0))
+
+
+def _normal(given: Arguments, result: torch.Tensor) -> Grid | None:
+    mean, deviation = given.get("mean", 0.0), given.get("std", 1.0)
+    if isinstance(mean, torch.Tensor) or isinstance(deviation, torch.Tensor):
+        return None
+    return Continuous("normal", result.dtype, mean, deviation)
+
+
+def _log_normal(given: Arguments, result: torch.Tensor) -> Grid:
+    return Continuous("log-normal", result.dtype, given.get("mean", 1.0), given.get("std", 2.0))
+
+
+def _cauchy(given: Arguments, result: torch.Tensor) -> Grid:
+    return Continuous("cauchy", result.dtype, given.get("median", 0.0), given.get("sigma", 1.0))
+
+
+_GRIDS: Mapping[str, Callable[[Arguments, torch.Tensor], Grid | None]] = {
+    "rand": _uniform,
+    "rand_like": _uniform,
+    "uniform": _uniform,
+    "randint": _whole,
+    "randint_like": _whole,
+    "random": _whole,
+    "exponential": _exponential,
+    "normal": _normal,
+    "randn": _normal,
+    "randn_like": _normal,
+    "log_normal": _log_normal,
+    "cauchy": _cauchy,
+}

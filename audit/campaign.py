@@ -1,30 +1,32 @@
 """One sampler over all selected cases: which chunk comes next, until every case is decided.
 
 Between two looks every undecided case first shares mixed calls with the others of its vocabulary
-size, then has calls of its own; cases that see the commonest fault best come first, so that a
-time limit costs the least.
+size and draft tree, then has calls of its own; cases that see the commonest fault best come first,
+so that a time limit costs the least.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from audit.errors import SamplerError
-from audit.harness.collect import Bench, Collected, is_frozen
+from audit.harness.collect import Bench, Collected
 from audit.harness.deck import deck_of
+from audit.harness.frozen import is_frozen
 from audit.harness.schedule import Chunk, automatic_batch_size, chunks
 from audit.harness.store import RunDirectory
+from audit.judgement.company import mixed_up
 from audit.judgement.dependence import FROZEN
 from audit.judgement.monitor import Monitor
-from audit.judgement.prepare import HEADLINE_FAULT
 from audit.samplers.interface import LoadedSampler
 from audit.statistics.e_process import log_mean
-from audit.verdict import Budget
+from audit.tree import Tree
+from audit.verdict import Budget, Verdict
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Campaign:
     """Monitors of all cases before one sampler.
 
     errors: what went wrong, by case id ("" for calls that mixed cases). together: the sentence
-    of a failure that only all cases together prove.
+    of a failure that only all cases together prove. failed: the worst of each case, or ""
+    of the run as a whole, in earlier attempts at the run.
     """
 
     sampler: LoadedSampler
@@ -56,10 +59,12 @@ class Campaign:
     batch_size: int | None
     store: RunDirectory
     phase: str
+    small_batches: bool = False
     deadline: float | None = None
     progress: Callable[[Progress], None] | None = None
     errors: dict[str, SamplerError] = field(default_factory=dict)
     together: str = ""
+    failed: Mapping[str, Verdict] = field(default_factory=dict)
     interrupted: bool = False
     _benches: dict[tuple[str, ...], Bench] = field(default_factory=dict)
 
@@ -73,6 +78,16 @@ class Campaign:
                 self._look(look)
         except KeyboardInterrupt:
             self.interrupted = True
+        self._explain()
+
+    def _explain(self) -> None:
+        """Says of what was proven whether the other rows of a call had a part in it."""
+        shared = {case for cases in self._benches for case in cases if len(cases) > 1}
+        proven = [m for m in self.monitors if m.failures or m.dependent]
+        beside = [m for m in proven if m.setup.case.id in shared]
+        company = mixed_up(monitor.log_e_of_company() for monitor in beside)
+        for monitor in proven:
+            monitor.explain(company if monitor in beside else "")
 
     def _look(self, look: int) -> None:
         parts = [chunk for chunk in chunks(self.looks) if chunk.look == look]
@@ -94,18 +109,16 @@ class Campaign:
 
     def _by_power(self) -> list[Monitor]:
         """Returns the monitors, those that see the commonest fault best first."""
-        return sorted(
-            self.monitors, key=lambda m: -m.setup.fault_distances.get(HEADLINE_FAULT, 0.0)
-        )
+        return sorted(self.monitors, key=lambda m: -m.setup.headline_distance)
 
     def _groups(self) -> Iterator[list[Monitor]]:
         """Yields the undecided monitors whose rows may share a call."""
-        groups: dict[tuple[int, int], list[Monitor]] = {}
+        groups: dict[tuple[int, int, Tree | None], list[Monitor]] = {}
         for monitor in self._by_power():
             if self._wanted(monitor):
                 case = monitor.setup.case
                 gamma = 0 if self.sampler.facts.ragged else case.num_speculative_tokens
-                groups.setdefault((case.vocab_size, gamma), []).append(monitor)
+                groups.setdefault((case.vocab_size, gamma, case.tree), []).append(monitor)
         yield from groups.values()
 
     def _collect(self, chunk: Chunk, monitors: list[Monitor], *, ends_look: bool) -> None:
@@ -138,15 +151,22 @@ class Campaign:
             nulls = [monitor.setup.null for monitor in monitors]
             deck = deck_of(nulls, dtype=self.dtype, device=self.device)
             views = tuple(monitor.setup.views for monitor in monitors)
-            size = self._rows_a_call(deck.vocab_size, deck.gamma)
-            self._benches[key] = Bench(self.sampler, deck, views, self.seed, size)
+            self._benches[key] = Bench(
+                self.sampler,
+                deck,
+                views,
+                self.seed,
+                batch_size=self._rows_a_call(deck.vocab_size, deck.tree.nodes),
+                small=self.batch_size is None,
+                only_small=self.small_batches,
+            )
         return self._benches[key]
 
-    def _rows_a_call(self, vocab_size: int, gamma: int) -> int:
+    def _rows_a_call(self, vocab_size: int, drafted: int) -> int:
         facts = self.sampler.facts
         if not facts.independent_rows:
             return 1
-        wanted = self.batch_size or automatic_batch_size(vocab_size, gamma)
+        wanted = self.batch_size or automatic_batch_size(vocab_size, drafted)
         return min(wanted, facts.max_batch or wanted)
 
     def _frozen(self) -> bool:

@@ -6,12 +6,15 @@ Every class here is a plain frozen value; the record stores them as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from audit.statistics.chi_square import ChiSquare
 from audit.statistics.impossible import ImpossibleEvents
 from audit.statistics.independence import Independence
 from audit.statistics.results import Result
 from audit.statistics.total_variation import TotalVariation
+
+Source = Literal["", "declared", "observed"]
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,32 @@ class Conformity(Result):
 
 
 @dataclass(frozen=True)
+class AcceptedTokens(Result):
+    """The mean number of accepted tokens a round: observed (with a 99.9 % interval) and exact.
+
+    expected: by the rules that Acceptance names. best: no lossless rule accepts more with these
+    drafts, and one accepts at least best_lower; best_known_by: how that was established.
+    """
+
+    observed: float
+    low: float
+    high: float
+    best: float
+    best_lower: float
+    best_known_by: str
+    expected: float | None = None
+
+
+@dataclass(frozen=True)
 class Acceptance(Result):
     """First-position acceptance: observed (with a 99.9 % interval) and exact.
 
-    expected: by the declared rule, or None where none is declared. best: 1 - TV(target, draft).
-    A fixed-prefix figure; it says nothing about a model, a task or speed.
+    Of a draft tree, it is that of any token of the first level. expected: by `rules`, of one law
+    in this respect, which are the declared ones or those that fit what was seen (source); None
+    where no rule is known. best: the most that a lossless rule can accept with these drafts, 1 -
+    TV(target, draft) for one draft. tokens: the same for the whole round, None in old records.
+    A fixed-prefix figure, and no evidence of correctness; it says nothing about a model, a task or
+    speed.
     """
 
     observed: float
@@ -63,6 +87,10 @@ class Acceptance(Result):
     expected: float | None = None
     mean_emitted: float = 0.0
     expected_emitted: float | None = None
+    rules: tuple[str, ...] = ()
+    source: Source = ""
+    best_known_by: str = ""
+    tokens: AcceptedTokens | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +115,8 @@ class Evidence(Result):
     certified: the smallest epsilon that the bound supports (U), None where no look was made.
     detectable: the smallest TV that this many trials could have seen (90 % power).
     trials_needed: trials at which a correct sampler is expected to be certified.
-    blind: catalogued faults whose completed law lies within epsilon of the target here.
+    blind: catalogued faults that a PASS here does not exclude: their law, as the certificate
+    measures it, lies within epsilon of the target's.
     rules_observed: rules whose law fits what was seen ("unknown" where none does).
     """
 

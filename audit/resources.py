@@ -1,8 +1,8 @@
-"""Where the data that ships with draftproof lies: the cases and the report material.
+"""Where the data that ships with draftproof lies: cases, report material and examples.
 
-A wheel carries the folders inside the package, as `_cases` and `_reports`; a checkout or an
-editable installation has them beside the package, as `cases` and `reports`. Both are looked for
-from this file, never from the current folder.
+A wheel carries the folders inside the package, as `_cases`, `_reports` and `_examples`; a checkout
+or an editable installation has them beside the package, as `cases`, `reports` and `examples`. All
+are looked for from this file, never from the current folder.
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ def reports_dir() -> Path:
     Raises: DraftproofError where the installation lacks it.
     """
     return data_dir("reports")
+
+
+def examples_dir() -> Path:
+    """Returns the folder of the examples.
+
+    Raises: DraftproofError where the installation lacks it.
+    """
+    return data_dir("examples")
 
 
 def data_dir(name: str, *, package: Path = PACKAGE) -> Path:

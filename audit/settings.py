@@ -40,12 +40,14 @@ class Settings:
     samples: fixed-n mode, this many trials a case and one look. limit: stop there, no verdict.
     time_limit: seconds for the whole run. timeout: seconds for one call of a worker process.
     declares: rules that the sampler follows. python: the interpreter of the worker process.
+    small_batches: calls of 1, 2, 3, 8 and 64 rows alone, which share the rows evenly.
     """
 
     seed: int = 0
     device: str = "auto"
     dtype: str = "float32"
     batch_size: int | None = None
+    small_batches: bool = False
     tier: str = "ci"
     samples: int | None = None
     epsilon: float | None = None

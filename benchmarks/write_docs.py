@@ -1,7 +1,8 @@
 """Writes what documentation takes from the code; `tests/test_docs.py` finds it out of date.
 
 `python benchmarks/write_docs.py` fills the marked places of README.md and docs/, and writes
-docs/faults.md, the record's schema and the page of the sample record in reports/. With `--sample`
+docs/faults.md, the record's schema, the page of the sample record in reports/, and the exact matrix
+of what every case shows of every fault, tests/golden/fault_matrix.csv. With `--sample`
 it first makes that record again, by an audit of examples/broken_sampler.py.
 """
 
@@ -17,11 +18,14 @@ import click
 
 from audit.cli import draftproof
 from audit.exact.catalogue import RULES
+from audit.exact.matrix import fault_matrix
 from audit.exact.summary import exact_summary
 from audit.record import json_schema, read_record
 from audit.render.catalogue import faults_table, rules_markdown
 from audit.render.exact import exact_text
 from audit.render.html import page
+from audit.render.listing import drafts_in_short
+from audit.render.matrix import exact_csv
 from audit.selection import select_cases
 
 SAMPLE = """
@@ -30,6 +34,7 @@ run examples/broken_sampler.py:verify --tier smoke --control full-target-fallbac
 --json reports/sample.json
 """
 ROOT = Path(__file__).resolve().parent.parent
+MATRIX = ROOT / "tests" / "golden" / "fault_matrix.csv"
 SHOWN_CASE, SHOWN_FAULT = "article-three-tokens", "full-target-fallback"
 FAULTS_INTRODUCTION = """\
 # The catalogue
@@ -40,13 +45,14 @@ p is the target row, q the draft row, x the drafted token, m = min(p, q), R = 1 
 probability of a rejection, r = max(p - q, 0) / R the residual, A = 1 - R. S is the mass of
 accepted tokens, in the words of its own entry. A law is that of one emitted token after a fixed
 prefix, or says what becomes of the bonus token. `draftproof exact CASE --rule ID` computes the law
-of any of them on any case. A constant is the one listed; other values make other faults.
+of any of them on any case. A constant is the one listed; `lenience@3/10` is the entry at another
+value, wherever an id can stand.
 
 Some faults are the drafter's: `argmax-draft`, `draft-top-2-not-recorded`, `second-try`,
 `redrawn-until-accepted` and `drafting-context-frozen` draft their own tokens. `draftproof run`
 hands out rows along its own drafts, so that it observes their laws only where rows do not depend on
-the prefix, and another wrong law elsewhere. `correction-missing` may emit nothing, which breaks
-the contract of a sampler.
+the prefix, and another wrong law elsewhere. `correction-missing`, `block-product-as-height` and
+`block-residual-of-longer-prefix` may emit nothing, which breaks the contract of a sampler.
 
 """
 
@@ -74,6 +80,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "faults.md": FAULTS_INTRODUCTION + rules_markdown(RULES.values()),
         ROOT / "reports" / "record.schema.json": json.dumps(json_schema(), indent=1) + "\n",
         ROOT / "reports" / "sample.html": page(read_record(sample)),
+        MATRIX: exact_csv(fault_matrix(select_cases(["small", "trees"]))),
     }
 
 
@@ -102,10 +109,11 @@ def _shown_exact() -> str:
 
 
 def _case_table() -> str:
-    lines = ["| case | V | gamma | certify | why |", "|---|---|---|---|---|"]
+    lines = ["| case | V | gamma | drafts | certify | why |", "|---|---|---|---|---|---|"]
     for case in select_cases(["all"]):
-        size = f"{case.vocab_size:,} | {case.num_speculative_tokens} | {case.certify}"
-        lines.append(f"| `{case.id}` | {size} | {case.why} |")
+        size = f"{case.vocab_size:,} | {case.num_speculative_tokens}"
+        drafts = drafts_in_short(case.tree)
+        lines.append(f"| `{case.id}` | {size} | {drafts} | {case.certify} | {case.why} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,6 @@
 """A speculative decoding verifier to start from: batched, in plain torch, correct.
 
-Audit it with `draftproof run examples/my_sampler.py:verify`, then change it into your own.
+`draftproof run my_sampler.py:verify` beside it audits it; then change it into your own.
 """
 
 import torch

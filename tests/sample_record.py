@@ -9,6 +9,7 @@ import numpy as np
 
 from audit.evidence import (
     Acceptance,
+    AcceptedTokens,
     Conformity,
     Deviation,
     Evidence,
@@ -52,7 +53,27 @@ def evidence(law: tuple[float, ...], *, log_e: float) -> Evidence:
         views=(view,),
         independence=independence(by_call, no_pairs, no_pairs),
         conformity=None,
-        acceptance=Acceptance(0.7, 0.69, 0.71, best=0.7, mean_emitted=1.7),
+        acceptance=Acceptance(
+            0.7,
+            0.69,
+            0.71,
+            best=0.7,
+            expected=0.7,
+            mean_emitted=1.7,
+            expected_emitted=1.7,
+            rules=("ratio",),
+            source="observed",
+            best_known_by="closed form",
+            tokens=AcceptedTokens(
+                0.7,
+                0.69,
+                0.71,
+                best=0.72,
+                best_lower=0.72,
+                best_known_by="closed form",
+                expected=0.7,
+            ),
+        ),
         deviation=Deviation(
             tokens=(0, 1, 2),
             expected=TARGET,
@@ -65,7 +86,7 @@ def evidence(law: tuple[float, ...], *, log_e: float) -> Evidence:
         certified=view.total_variation.upper,
         detectable=0.02,
         trials_needed=5_000,
-        blind=("bonus-missing", "lenience-half"),
+        blind=("bonus-missing", "lenience"),
         null_distance=2e-8,
     )
 
@@ -108,7 +129,10 @@ def audit(name: str, *cases: CaseResult, **facts: object) -> Audit:
     worst = min(cases, key=lambda case: list(Outcome).index(case.verdict.outcome))
     verdict = Verdict(worst.verdict.outcome, f"{name[:40]} was judged on {len(cases)} cases.")
     sampler = AuditedSampler(name=name, facts=facts, identity={"transformers": "5.0.0"})
-    return Audit(sampler=sampler, verdict=verdict, cases=cases)
+    passed = [case for case in cases if case.verdict.outcome is Outcome.PASS and case.evidence]
+    blind = [set(case.evidence.blind) for case in passed if case.evidence]
+    named = tuple(sorted(set.intersection(*blind))) if blind else None
+    return Audit(sampler=sampler, verdict=verdict, cases=cases, not_excluded=named)
 
 
 def record(subject: Audit | None = None, **other: object) -> Record:
@@ -119,6 +143,7 @@ def record(subject: Audit | None = None, **other: object) -> Record:
         "sampler": subject.sampler,
         "verdict": subject.verdict,
         "cases": subject.cases,
+        "not_excluded": subject.not_excluded,
         "draftproof": "0.1.0",
         "command": "draftproof run transformers --control full-target-fallback",
         "settings": RunSettings(

@@ -53,7 +53,14 @@ def batch_along(case: Case, tokens: torch.Tensor, dtype: torch.dtype = torch.flo
 
 def outcomes(tokens: torch.Tensor) -> Counter[Outcome]:
     """Returns how often each emitted block occurs; () for empty rows."""
-    return Counter(tuple(t for t in row if t >= 0) for row in tokens.tolist())
+    base, width = int(tokens.max()) + 2, tokens.shape[1]
+    codes = (tokens + 1) @ base ** torch.arange(width)
+    seen: Counter[Outcome] = Counter()
+    for code, times in enumerate(codes.bincount().tolist()):
+        if times:
+            row = [code // base**i % base - 1 for i in range(width)]
+            seen[tuple(token for token in row if token >= 0)] += times
+    return seen
 
 
 def follows(seen: Mapping[Outcome, int], law: Mapping[Outcome, float], level: float) -> bool:

@@ -20,7 +20,14 @@ LIGHT_COMMANDS = (
     ["cases", "show", "article-three-tokens"],
     ["faults", "list"],
     ["faults", "show", "full-target-fallback"],
+    ["faults", "matrix", "--cases", "article-three-tokens"],
+    ["plan", "--help"],
+    ["selftest", "--help"],
+    ["config", "show"],
+    ["export", "--help"],
+    ["init", "--help"],
     ["exact", "article-three-tokens"],
+    ["optimum", "article-three-tokens"],
 )
 SHOW_MODULES = """
 import sys

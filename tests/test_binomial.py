@@ -1,11 +1,11 @@
-"""The binomial tail and limits against sums of exact terms."""
+"""The binomial tail and limits, and those of a mean, against sums of exact terms."""
 
 from fractions import Fraction
-from math import comb
+from math import comb, factorial
 
 import pytest
 
-from audit.statistics.binomial import lower_limit, upper_limit, upper_tail
+from audit.statistics.binomial import lower_limit, mean_limits, upper_limit, upper_tail
 
 
 def exact_tail(events: int, n: int, p: Fraction) -> Fraction:
@@ -33,3 +33,31 @@ def test_limits_solve_their_defining_equations(events: int, n: int, delta: float
 def test_limits_at_the_ends() -> None:
     assert lower_limit(0, 5, 0.01) == 0
     assert upper_limit(5, 5, 0.01) == 1
+
+
+def coverage(law: tuple[float, float, float], n: int, delta: float) -> float:
+    """Returns the exact chance that the limits hold the mean of n counts from 0 to 2."""
+    mean, covered = law[1] + 2 * law[2], 0.0
+    for ones in range(n + 1):
+        for twos in range(n + 1 - ones):
+            low, high = mean_limits([ones + twos, twos], n, delta)
+            ways = factorial(n) // (factorial(ones) * factorial(twos) * factorial(n - ones - twos))
+            chance = ways * law[0] ** (n - ones - twos) * law[1] ** ones * law[2] ** twos
+            covered += chance * (low <= mean <= high)
+    return covered
+
+
+@pytest.mark.parametrize("law", [(0.3, 0.15, 0.55), (0.97, 0.02, 0.01), (0.0, 0.5, 0.5)])
+def test_limits_of_a_mean_cover_it_whatever_the_law(law: tuple[float, float, float]) -> None:
+    assert coverage(law, 25, 0.1) >= 0.9
+
+
+def test_limits_of_a_mean_are_not_idle() -> None:
+    # Negative control: limits that spend all of their error elsewhere do not cover.
+    assert coverage((0.3, 0.15, 0.55), 25, 1.9) < 0.9
+    assert mean_limits([0, 0], 25, 0.1)[0] == 0
+    assert mean_limits([25, 25], 25, 0.1)[1] == 2
+
+
+def test_limits_of_one_share_are_the_binomial_ones() -> None:
+    assert mean_limits([7], 20, 0.02) == (lower_limit(7, 20, 0.01), upper_limit(7, 20, 0.01))

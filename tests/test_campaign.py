@@ -1,5 +1,6 @@
 """Scheduling: mixed and shared calls, resumption, time limits, errors in one case."""
 
+import dataclasses
 import time
 
 import numpy as np
@@ -9,7 +10,8 @@ import torch
 from audit.errors import SamplerError
 from audit.harness.store import RunDirectory
 from audit.samplers.interface import Facts, LoadedSampler
-from audit.samplers.rules import SAMPLERS
+from audit.samplers.rules import RULES, SAMPLERS
+from audit.tree import Tree
 from audit.verdict import Outcome
 from tests.simulation import campaign_of
 from tests.worlds import article, one_hot_target, prefix_dependent
@@ -144,3 +146,17 @@ def test_a_sampler_with_dependent_rows_is_called_one_row_at_a_time():
 
     campaign_of(loaded(watching, independent_rows=False), [article(1)], cap=200)
     assert sizes == {1}
+
+
+def test_only_cases_with_the_same_tree_share_a_call():
+    one, same, other = (
+        dataclasses.replace(case, id=name, tree=Tree(parents, "independent"))
+        for name, case, parents in (
+            ("one", article(2), (-1, -1, 0)),
+            ("same", prefix_dependent(2), (-1, -1, 0)),
+            ("other", prefix_dependent(2), (-1, 0)),
+        )
+    )
+    made = campaign_of(loaded(RULES["recursive-rejection"]), [one, same, other], cap=200)
+    assert made.errors == {}
+    assert {frozenset(key) for key in made._benches if len(key) > 1} == {frozenset({"one", "same"})}

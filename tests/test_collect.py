@@ -9,8 +9,9 @@ import torch
 
 from audit.case import Rows
 from audit.errors import SamplerError
-from audit.harness.collect import Bench, _ChunkRun, is_frozen
+from audit.harness.collect import Bench, _ChunkRun
 from audit.harness.deck import deck_of
+from audit.harness.frozen import is_frozen
 from audit.harness.null import handed_over
 from audit.harness.schedule import Chunk
 from audit.harness.views import View
@@ -35,8 +36,9 @@ def test_every_trial_is_counted_once_for_each_case():
     chunk = Chunk(look=1, part=0, first=0, trials=250)
     made = bench(SAMPLERS["ratio"], article(1), prefix_dependent(2)).collect(chunk)
     assert [entry.counts.trials for entry in made] == [250, 250]
-    assert [int(entry.calls.sum()) for entry in made] == [250, 250]
-    assert all(entry.first_rows.trials == len(entry.calls) for entry in made)
+    calls = [entry.together[0].calls for entry in made]
+    assert [int(table.sum()) for table in calls] == [250, 250]
+    assert [entry.first_rows.trials for entry in made] == [len(table) for table in calls]
 
 
 def test_always_accept_emits_the_drafts_themselves():
@@ -111,7 +113,9 @@ def test_contiguous_rows_are_made_once_and_guarded_against_writes_around_torch()
 
     looking.draftproof = writing.draftproof = {"contiguous": True}
     chunk = Chunk(look=1, part=1, first=0, trials=200)
-    bench(looking, article(2)).collect(chunk)
+    made = bench(looking, article(2))
+    made.collect(chunk)
+    assert not is_frozen(made, level=LEVEL)
     assert len(addresses) == 1
     with pytest.raises(SamplerError, match="wrote into its input"):
         bench(writing, article(2)).collect(chunk)

@@ -22,9 +22,10 @@ from steps import step_batch
 
 from audit.errors import SamplerError, UsageError
 from audit.run import run_audit
-from audit.samplers.command import protocol
+from audit.samplers.command import requests as writing
+from audit.samplers.command.answers import BadAnswerError, hello_of, rows_of
 from audit.samplers.command.identity import code_of_command, words_of
-from audit.samplers.command.protocol import BadAnswerError, Requests, hello_of, rows_of
+from audit.samplers.command.requests import Requests
 from audit.samplers.interface import Facts, LoadedSampler, StepBatch
 from audit.samplers.registry import load_sampler
 
@@ -119,7 +120,7 @@ def test_every_number_arrives_exactly_whatever_was_sent_before(data: st.DataObje
 
 
 def test_rows_are_sent_once_and_forgotten_when_they_are_too_many(monkeypatch):
-    monkeypatch.setattr(protocol, "_MOST_BYTES", 8 * 3 * 40)
+    monkeypatch.setattr(writing, "_MOST_BYTES", 8 * 3 * 40)
     memory, requests = Memory(), Requests()
     sent, starts = [], []
     for number in range(20):
@@ -187,6 +188,7 @@ def test_a_wrong_hello_has_its_sentence(load, hello, error, said):
     ("answer", "said"),
     [
         ("no JSON", "wrote 'no JSON', which is no JSON object"),
+        ("[" * 100_000, "[[[...', which is no JSON object"),
         ({"number": 6, "tokens": []}, "answered call 7 with the number 6"),
         ({"tokens": []}, "answered call 7 with the number None"),
         ({"number": 7}, "gave null for tokens, not a list of 2"),
@@ -341,7 +343,7 @@ def test_a_folder_among_the_arguments_is_refused_with_a_run_directory(load, tmp_
 def test_the_requests_of_the_document_are_what_is_written():
     text = (Path(__file__).parent.parent / "docs" / "process.md").read_text()
     said = [line[2:] for line in text.splitlines() if line.startswith("> {")]
-    assert said[0].encode() + b"\n" == protocol.hello_line()
+    assert said[0].encode() + b"\n" == writing.hello_line()
     memory, requests = Memory(), Requests()
     for line in said[1:]:
         read = memory.read(line.encode())

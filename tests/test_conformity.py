@@ -3,7 +3,7 @@
 import numpy as np
 
 from audit.judgement.conformity import ConformityWatch
-from audit.judgement.prepare import JointNull
+from audit.judgement.joint import JointNull
 from tests.simulation import budget_for, campaign_of
 from tests.worlds import article, prefix_dependent
 

@@ -5,9 +5,10 @@ import torch
 from scipy import special
 
 from audit.harness.batches import Keys, draft, interleaved
-from audit.harness.counting import Observed, Tally, Togetherness, completed, counts_of
+from audit.harness.counting import Observed, Tally, completed, counts_of
 from audit.harness.deck import deck_of
 from audit.harness.null import handed_over
+from audit.harness.togetherness import Togetherness
 from audit.harness.views import View
 from tests.worlds import article, prefix_dependent
 

@@ -8,7 +8,7 @@ from subprocess import run
 
 import numpy as np
 import pytest
-from exact_instances import context_free, g2, g2_argmax, i1, row, seed
+from exact_instances import CHAINS, context_free, g2, g2_argmax, i1, row, seed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,7 +163,7 @@ def test_a_prefix_that_is_reached_needs_its_row() -> None:
         target_law(Case("gap", "", 2, 1, half, half))
 
 
-@pytest.mark.parametrize("rule_id", RULES)
+@pytest.mark.parametrize("rule_id", CHAINS)
 def test_tables_are_the_laws_rounded_once(rule_id: str) -> None:
     case, law = i1(), completed_law(i1(), rule_id)
     expected = [float(law[block]) for block in case.prefixes(3)]
@@ -218,8 +218,8 @@ def test_every_entry_describes_itself(entry) -> None:  # type: ignore[no-untyped
 
 
 def test_codes_are_given_once() -> None:
-    codes = [entry.code for entry in RULES.values() if entry.code]
-    assert len(codes) == len(set(codes)) == 76
+    codes = [entry.code for entry in CHAINS.values() if entry.code]
+    assert len(codes) == len(set(codes)) == 76 + 11
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

@@ -199,3 +199,21 @@ def test_calls_made_unlike_are_not_held_against_their_rows() -> None:
     apart = IndependenceGate.create().updated(*tables(right)).updated(*tables(biased)).reading()
     assert apart.p_value > LEVEL
     assert independence(*tables([*right, *biased])).p_value < LEVEL  # the control: one stratum
+
+
+def test_strata_that_differ_in_size_are_compared() -> None:
+    """Sizes of one law, 400 times at three levels; as control another law in one size."""
+    rng = np.random.default_rng(22)
+    one, other = np.full(8, 1 / 8), np.array([2, 1, 1, 1, 1, 1, 1, 0]) / 8
+    sizes = (40, 300, 5000)
+
+    def compared(*laws: np.ndarray) -> Independence:
+        counts = [rng.multinomial(n, law) for n, law in zip(sizes, laws, strict=True)]
+        return IndependenceGate.create().compared(np.stack(counts)).reading()
+
+    found = [compared(one, one, one).p_value for _ in range(400)]
+    for alpha in (0.1, 0.01, 0.001):
+        assert at_most(sum(p <= alpha for p in found), 400, rate=alpha)
+    unlike = compared(one, other, one)
+    assert unlike.p_value < LEVEL
+    assert unlike.kind == "size"

@@ -1,4 +1,4 @@
-"""The numbers that are shown: acceptance, deviation, observed rules, traces."""
+"""The numbers that are shown: deviation, observed rules, traces."""
 
 import pytest
 
@@ -9,19 +9,7 @@ from tests.worlds import article, one_hot_target, prefix_dependent
 
 def evidence(sampler, case, **options):
     (monitor,) = campaign_of(sampler, [case], **options).monitors
-    return evidence_of(monitor, predict=["full-target-fallback"])
-
-
-def test_acceptance_is_shown_with_its_exact_value():
-    # A = sum min(p, q) = 7/10 and, at gamma 2, E[tokens] = 1 + 119/100 (algorithms.md 1.1).
-    # The interval misses with probability 1e-3 at one seed; the run is fixed, so this is a check
-    # of the numbers shown, not a test of the sampler.
-    shown = evidence("reference", article(2), declares=["ratio"]).acceptance
-    assert shown.best == pytest.approx(0.7, abs=1e-6)
-    assert shown.expected == pytest.approx(0.7, abs=1e-6)
-    assert shown.low < shown.expected < shown.high
-    assert shown.expected_emitted == pytest.approx(2.19, abs=1e-5)
-    assert shown.mean_emitted == pytest.approx(2.19, abs=0.05)
+    return evidence_of(monitor, predict={"full-target-fallback": 1.0})
 
 
 def test_predictions_of_a_fault_are_its_first_token_law():
@@ -40,7 +28,7 @@ def test_predictions_of_a_fault_are_its_first_token_law():
         (
             "rule:greedy",
             one_hot_target(),
-            {"ratio", "sampler-match", "point-mass", "block", "greedy"},
+            {"ratio", "sampler-match", "point-mass", "block", "greedy", "gumbel-coupled"},
         ),
         ("rule:ratio", article(1), {"ratio", "block"}),
         ("fault:absolute-residual", prefix_dependent(2), {"unknown"}),

@@ -19,7 +19,6 @@ from audit.files import check_writable, write_atomically
 from audit.record import (
     SCHEMA_NUMBER,
     CaseResult,
-    differences,
     json_schema,
     read_record,
     to_json,
@@ -123,26 +122,6 @@ def test_bytes_that_are_no_text_and_missing_files_are_refused(tmp_path: Path) ->
     for path in (tmp_path / "r", tmp_path / "missing", tmp_path):
         with pytest.raises(UsageError):
             read_record(path)
-
-
-def test_a_repeated_run_without_difference_says_nothing() -> None:
-    assert differences(sample.record(), sample.record()) == []
-
-
-def test_differences_of_a_repeated_run_are_named() -> None:
-    other = sample.record(
-        sample.audit(
-            "transformers",
-            sample.good("article-three-tokens").model_copy(update={"counts": {"0": 1}}),
-        ).model_copy(
-            update={"sampler": sample.record().sampler.model_copy(update={"identity": {}})}
-        )
-    )
-    assert differences(sample.record(), other) == [
-        "the sampler's code is not the same as in the record",
-        "case article-three-tokens has other counts",
-        "case p-equals-q was not run",
-    ]
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.worlds import article, prefix_dependent
 
 def test_cases_keep_their_order_and_their_counts():
     made = campaign_of("reference", [article(2), prefix_dependent(2)], cap=1000)
-    audit = audit_of(made, predict=["full-target-fallback"], repeat="draftproof run reference")
+    audit = audit_of(made, predict={"full-target-fallback": 1.0}, repeat="draftproof run reference")
     assert [case.id for case in audit.cases] == ["article", "g2"]
     for case in audit.cases:
         assert sum(case.counts.values()) == 1000

@@ -15,8 +15,11 @@ import pytest
 import torch
 from exact_instances import seed
 from steps import step_batch
+from tree_instances import tr1
+from tree_steps import tree_batch
 
 from audit.errors import SamplerError, UsageError
+from audit.exact.catalogue import rule
 from audit.samplers.contract import check_output
 from audit.samplers.facts import facts_from
 from audit.samplers.faults import FAULTS
@@ -24,32 +27,45 @@ from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.interface import Facts, LoadedSampler
 from audit.samplers.registry import list_samplers, load_sampler, wrap_sampler
 from audit.samplers.rules import RULES, SAMPLERS
+from audit.samplers.worker.loading import place_of
 
 GOOD = "import torch\ndef verify(batch, generator):\n    return torch.zeros(3, 3).long()\n"
 
 
 def call(sampler: LoadedSampler) -> torch.Tensor:
-    batch = step_batch(seed(2), 3, torch.Generator().manual_seed(1))
+    made = torch.Generator().manual_seed(1)
+    trees = sampler.facts.trees
+    batch = tree_batch(tr1(trees[0]), 3, made) if trees else step_batch(seed(2), 3, made)
     return check_output(batch, sampler.call(batch, torch.Generator().manual_seed(2)))
+
+
+# They drop a token or draw from nothing, which breaks the contract of a sampler.
+MAY_EMIT_NOTHING = (
+    "fault:correction-missing",
+    "fault:block-product-as-height",
+    "fault:block-residual-of-longer-prefix",
+)
 
 
 def test_every_listed_sampler_of_ours_loads_and_runs_here():
     names = [row.name for row in list_samplers()]
-    assert names[-2:] == ["module:object", "path/to/file.py:object"]
-    for name in names[:-3]:
+    assert names[-3:] == ["module:object", "path/to/file.py:object", "process:COMMAND"]
+    for name in names[:-4]:
         sampler = load_sampler(name)
-        if name != "fault:correction-missing":  # it may emit nothing, which breaks the contract
-            assert call(sampler).shape == (3, 3)
+        if name not in MAY_EMIT_NOTHING:
+            assert call(sampler).shape == (3, 2 if sampler.facts.trees else 3)
         assert sampler.facts.in_process
         assert sampler.identity["runs in"] == "the auditing process"
 
 
-def test_the_list_says_level_and_version():
+def test_the_list_says_level_drafts_and_version():
     rows = {row.name: row for row in list_samplers()}
+    assert rows["rule:block"].drafts == "chain"
+    assert rows["rule:target-only"].drafts == "tree, distinct or fixed"
     assert {row.level for row in rows.values()} == {"verify"}
     assert rows["transformers"].found == f"transformers {metadata.version('transformers')}"
     assert rows["reference"].found == "built in"
-    assert len(rows) == 4 + len(SAMPLERS)
+    assert len(rows) == 5 + len(SAMPLERS)
 
 
 @pytest.mark.parametrize("id_", sorted(SAMPLERS))
@@ -57,7 +73,17 @@ def test_rules_declare_themselves_and_faults_nothing(id_):
     name = f"rule:{id_}" if id_ in RULES else f"fault:{id_}"
     facts = load_sampler(name).facts
     assert facts.declares == ((id_,) if id_ in RULES else ())
-    assert facts.ragged
+    assert facts.trees == rule(id_).trees
+    assert facts.ragged != bool(facts.trees)
+
+
+def test_a_constant_belongs_to_name_and_identity():
+    listed, moved = load_sampler("fault:lenience"), load_sampler("fault:lenience@0.3")
+    assert moved.name == moved.identity["spec"] == "fault:lenience@3/10"
+    assert (listed.identity["constant"], moved.identity["constant"]) == ("1/2", "3/10")
+    assert "constant" not in load_sampler("reference").identity
+    assert load_sampler("rule:k-seq@2").facts.declares == ("k-seq@2",)
+    assert call(moved).shape == (3, 3)
 
 
 def test_the_reference_is_the_ratio_rule():
@@ -73,7 +99,11 @@ def test_the_reference_is_the_ratio_rule():
         ("transformer", "'transformer'; did you mean transformers?"),
         ("rule:ratoi", "did you mean rule:ratio"),
         ("rule:always-accept", "did you mean fault:always-accept"),
-        ("fault:", "known are reference, rule:ratio"),
+        ("fault:", "did you mean fault:"),
+        ("rule:lenience@1/2", "did you mean fault:lenience"),
+        ("fault:lenience@2", "must be a number from 1/100 to 1"),
+        ("fault:shared-coin@2", "it has no constant"),
+        ("reference@2", "it has no constant"),
         ("", "known are reference"),
         ("my_sampler.py", "names a file but no function of it"),
     ],
@@ -192,9 +222,14 @@ def test_a_worker_reports_facts_and_identity(tmp_path):
     [
         ({"declare": ["ratio"]}, "unknown key 'declare'; did you mean declares?"),
         ({"declares": "ratio"}, "must be a list of rule ids"),
+        ({"trees": True}, "must be a list of any of independent, distinct, fixed"),
+        ({"trees": ["indepedent"]}, "must be a list of any of independent, distinct, fixed"),
         ({"declares": ["ratoi"]}, "declares an unknown rule 'ratoi'; did you mean ratio?"),
         ({"declares": ["always-accept"]}, "declares an unknown rule 'always-accept'"),
-        ({"claims": "lenience"}, "claims an unknown law 'lenience'; did you mean lenience-half?"),
+        ({"claims": "lenienc"}, "claims an unknown law 'lenienc'; did you mean lenience"),
+        ({"claims": "lenience@2"}, "must be a number from 1/100 to 1"),
+        ({"claims": "ratio@2"}, "claims an unknown law: "),
+        ({"declares": ["ratio@2"]}, "declares an unknown rule: "),
         ({"max_batch": 0}, "must be a whole number above 0, or None"),
         ({"max_batch": True}, "must be a whole number above 0, or None"),
         ({"ragged": 1}, "draftproof['ragged'] is 1; it must be True or False"),
@@ -207,9 +242,16 @@ def test_wrong_facts_have_one_sentence(given, said):
     assert said in str(caught.value)
 
 
+def test_a_law_at_another_constant_can_be_claimed():
+    assert facts_from({"claims": "lenience@3/10"}, name="mine").claims == "lenience@3/10"
+    assert facts_from({"declares": ["k-seq@2"]}, name="mine").declares == ("k-seq@2",)
+
+
 def test_facts_that_are_right_are_taken():
-    given = {"declares": ["ratio"], "claims": "lenience-half", "contiguous": True, "ragged": True}
-    assert facts_from(given, name="mine") == Facts(("ratio",), "lenience-half", True, True)
+    given = {"declares": ["ratio"], "claims": "lenience", "contiguous": True, "ragged": True}
+    assert facts_from(given, name="mine") == Facts(
+        ("ratio",), "lenience", contiguous=True, ragged=True
+    )
     assert facts_from({}, name="mine") == Facts()
 
 
@@ -411,3 +453,54 @@ def test_a_package_without_distribution_is_hashed_as_a_whole(tmp_path):
 def test_the_ids_of_rules_and_faults_are_the_listed_ones():
     names = {row.name for row in list_samplers()}
     assert {f"rule:{i}" for i in RULES} | {f"fault:{i}" for i in FAULTS} <= names
+
+
+def verify_here(batch, generator):
+    """A sampler with a line of its own."""
+
+
+class CallableHere:
+    def __call__(self, batch, generator):
+        """A sampler with a line of its own."""
+
+
+class ModuleHere(torch.nn.Module):
+    def forward(self, batch, generator):
+        """A sampler with a line of its own."""
+
+
+class HostileHere:
+    def __getattr__(self, name):
+        raise RuntimeError("no attribute is safe to read")
+
+
+@functools.wraps(verify_here)
+def wrapped_here(*arguments):
+    return verify_here(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "code"),
+    [
+        (verify_here, verify_here),
+        (wrapped_here, verify_here),
+        (functools.partial(verify_here, None), verify_here),
+        (CallableHere(), CallableHere.__call__),
+        (CallableHere().__call__, CallableHere.__call__),
+        (ModuleHere(), ModuleHere.forward),
+    ],
+)
+def test_the_place_of_a_sampler_is_its_own_code(sampler, code):
+    assert place_of(sampler) == (__file__, code.__code__.co_firstlineno)
+
+
+def test_what_has_no_code_has_no_place():
+    for sampler in (print, functools.partial(max), HostileHere()):
+        assert place_of(sampler) == ("", 0)
+
+
+def test_a_sampler_in_the_repository_has_a_source_and_ours_have_none(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parent.parent)
+    line = CallableHere.__call__.__code__.co_firstlineno
+    assert wrap_sampler(CallableHere()).source.endswith(f"tests/test_registry.py:{line}")
+    assert load_sampler("reference").source == ""

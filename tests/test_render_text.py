@@ -31,7 +31,7 @@ def test_the_table_carries_the_numbers_and_the_control() -> None:
 def test_limits_are_always_said() -> None:
     text = audit_text(sample.record(), color=False, width=10_000)
     assert SCOPE in text
-    assert "does not exclude: bonus-missing, lenience-half." in text
+    assert "case that passed: bonus-missing, lenience." in text
     assert "Not tested: state, performance." in text
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 
 import sample_record as sample
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.exact.catalogue import HEADLINES
+from audit.record import CaseResult
 from audit.render import words
+from audit.render.facts import case_facts
 from audit.render.plain import clean
 from audit.verdict import Outcome
 
@@ -41,10 +45,25 @@ def unbound_log(mantissa: str) -> float:
     return log(float(mantissa))
 
 
-def test_faults_are_excluded_by_passed_cases_only() -> None:
-    record = sample.record(sample.audit("s", sample.bad(), sample.good()))
-    assert words.not_excluded(record) == ["bonus-missing", "lenience-half"]
-    assert words.not_excluded(sample.audit("s", sample.bad())) is None
+def blind_to(*faults: str) -> CaseResult:
+    """Returns a passed case that excludes everything but these faults."""
+    found = replace(sample.evidence(sample.NEAR_TARGET, log_e=0.0), blind=faults)
+    return sample.case_result("blind", Outcome.PASS, found)
+
+
+def test_a_passed_run_says_what_it_does_not_exclude() -> None:
+    sentence = words.not_excluded_sentence(sample.audit("s", sample.good()))
+    assert sentence.endswith("on every case that passed: bonus-missing, lenience.")
+    assert words.not_excluded_sentence(sample.audit("s", sample.bad(), sample.good())) == ""
+
+
+def test_a_pass_without_rejections_says_nothing_of_the_fallback() -> None:
+    for headline in HEADLINES:
+        sentence = words.not_excluded_sentence(sample.audit("s", blind_to(headline)))
+        assert sentence.endswith("the token drawn after a rejection follows from blind.")
+        facts = dict(case_facts(blind_to(headline)))
+        assert facts["Faults not excluded here"].startswith(f"1: {headline}. A PASS here says")
+    assert "rejection" not in words.not_excluded_sentence(sample.audit("s", blind_to("lenience")))
 
 
 def test_the_worst_case_comes_first() -> None:

@@ -139,12 +139,12 @@ def test_a_time_limit_keeps_what_was_measured():
 
 def test_a_sampler_lossy_by_declaration_never_passes_to_the_target():
     def lossy(batch, generator):
-        return SAMPLERS["lenience-half"](batch, generator)
+        return SAMPLERS["lenience"](batch, generator)
 
-    lossy.draftproof = {"claims": "lenience-half"}
+    lossy.draftproof = {"claims": "lenience"}
     done = run_audit(lossy, cases=["article-three-tokens"], settings=SMOKE)
     assert done.exit_code == 0
-    assert done.verdict.sentence.startswith("as declared (lenience-half); TV of that law to the")
+    assert done.verdict.sentence.startswith("as declared (lenience); TV of that law to the")
 
 
 def test_two_cases_of_one_id_are_refused():

@@ -2,7 +2,15 @@
 
 import pytest
 
-from audit.harness.schedule import MIN_CALLS, automatic_batch_size, call_rows, chunks
+from audit.harness.schedule import (
+    MIN_CALLS,
+    SMALL_CALLS,
+    automatic_batch_size,
+    call_rows,
+    chunks,
+    only_small_call_rows,
+    small_call_rows,
+)
 from audit.statistics.certificate import looks
 
 
@@ -26,6 +34,33 @@ def test_a_chunk_is_made_in_enough_calls_for_dependence_to_show():
     assert len(call_rows(1000, batch_size=65_536)) == MIN_CALLS
     assert [len(rows) for rows in call_rows(20, batch_size=2)] == [2] * 10
     assert call_rows(3, batch_size=100) == [range(0, 1), range(1, 2), range(2, 3)]
+
+
+def sizes(calls):
+    return [len(call) for call in calls]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 25, 77, 225, 5000])
+@pytest.mark.parametrize("batch_size", [1, 5, 64, 4096])
+@pytest.mark.parametrize("calls_of", [small_call_rows, only_small_call_rows])
+def test_small_calls_cover_every_row_once_and_in_order(calls_of, rows, batch_size):
+    calls = calls_of(rows, batch_size=batch_size)
+    assert [row for call in calls for row in call] == list(range(rows))
+    assert max(sizes(calls)) <= batch_size
+
+
+def test_mixed_calls_begin_with_small_ones_that_take_a_quarter_at_most():
+    calls = sizes(small_call_rows(5000, batch_size=4096))
+    assert calls[:20] == 4 * list(SMALL_CALLS)
+    assert set(calls[20:]) == {(5000 - 4 * sum(SMALL_CALLS)) // MIN_CALLS}
+    assert sizes(small_call_rows(25, batch_size=4096))[:3] == [1, 2, 3]
+
+
+def test_small_calls_alone_share_the_rows_evenly():
+    calls = sizes(only_small_call_rows(10_000, batch_size=4096))
+    shares = [size * calls.count(size) for size in SMALL_CALLS]
+    assert max(shares) - min(shares) <= 2 * 64
+    assert sum(shares) >= 10_000 - 64
 
 
 def test_batch_size_falls_with_the_vocabulary():

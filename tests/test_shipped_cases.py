@@ -14,6 +14,7 @@ import pytest
 from audit.casefile.reading import load_document, read_case
 from audit.resources import cases_dir
 from audit.row import Row
+from audit.tree import Tree
 
 FILES = sorted(cases_dir().glob("*.toml"))
 CASES = {path.stem: read_case(path) for path in FILES}
@@ -28,6 +29,9 @@ GOLDEN = {  # first row, then the rows after tokens 0, 1 and 2
     "prefix-dependent-2": (G2_P, G2_Q),
     "prefix-dependent-3": (G2_P, G2_Q),
     "identical": (G2_P, G2_P),
+    "tree-two-levels": (G2_P, G2_Q),
+    "tree-two-paths": (G2_P, G2_Q),
+    "tree-fixed": (G2_P, G2_Q),
     "block-basis": (
         ("1/3 1/2 1/6", "1/2 1/3 1/6", "2/3 1/6 1/6", "1/2 1/6 1/3"),
         ("1/2 1/3 1/6", "1/3 0 2/3", "1/6 1/6 2/3", "1/3 1/3 1/3"),
@@ -70,6 +74,21 @@ def completed_law(case):
             if value
         }
     return np.array(list(law.values()))
+
+
+TREES = {
+    "tree-basis": Tree((-1, -1), "independent"),
+    "tree-basis-distinct": Tree((-1, -1), "distinct"),
+    "tree-two-levels": Tree((-1, -1, 0, 0, 1, 1), "distinct"),
+    "tree-two-paths": Tree((-1, -1, 0, 1), "independent"),
+    "tree-fixed": Tree((-1, -1, 0), "fixed"),
+}
+
+
+def test_the_trees():
+    assert {name: case.tree for name, case in CASES.items() if case.tree} == TREES
+    for name in ("tree-basis", "tree-basis-distinct"):  # TR1
+        assert first_rows(name) == (row("1/2 1/10 1/10 3/10"), row("2/5 3/10 1/5 1/10"))
 
 
 def test_the_set():

@@ -1,5 +1,7 @@
 """The run directory: chunks survive whole or not at all, and a run is locked to its settings."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from audit.counts import Counts
 from audit.errors import UsageError
 from audit.harness.collect import Collected
 from audit.harness.store import RunDirectory
+from audit.harness.togetherness import Together
 
 
 def collected(seed):
@@ -17,7 +20,8 @@ def collected(seed):
 
     counts = Counts((table(3, 2, 9), table(1, 2, 4)), (3, 2))
     first = Counts((table(3, 2, 9), table(1, 2, 4)), (3, 2))
-    return Collected(counts, first, table(4, 8), table(8, 8), table(8, 8))
+    together = (Together(table(n, 8), table(4, 8, 8), table(2, 8, 8)) for n in (3, 1))
+    return Collected(counts, first, tuple(together))
 
 
 def same(a, b):
@@ -26,9 +30,7 @@ def same(a, b):
         for x, y in [
             *zip(a.counts.tables, b.counts.tables, strict=True),
             *zip(a.first_rows.tables, b.first_rows.tables, strict=True),
-            (a.calls, b.calls),
-            (a.row_pairs, b.row_pairs),
-            (a.call_pairs, b.call_pairs),
+            *zip(chain(*a.together), chain(*b.together), strict=True),
         ]
     )
 

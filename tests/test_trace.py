@@ -314,7 +314,7 @@ def test_the_good_rounds_of_bad_files_are_judged(tmp_path: Path) -> None:
         (100, 0, False), (99, 20, True),
     ]  # fmt: skip
     assert (record.bad, len(record.problems), record.evidence.rounds) == (20, 10, 199)
-    shown = trace_text(record, color=False, width=100)
+    shown = trace_text(record, color=False, width=300)
     assert f"{bad}:1: line = " in shown.replace("\n", "")
     assert "and 10 more." in shown
 

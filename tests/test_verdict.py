@@ -58,8 +58,8 @@ def test_a_partition_pass_says_so():
 
 
 def test_a_pass_against_a_declared_law_names_that_law():
-    verdict = case_verdict(finding(claims="lenience-half"), BUDGET)
-    assert "declared law of lenience-half" in verdict.sentence
+    verdict = case_verdict(finding(claims="lenience"), BUDGET)
+    assert "declared law of lenience" in verdict.sentence
     assert "target" not in verdict.sentence
 
 

@@ -20,11 +20,19 @@ from audit.cli.exits import exit_code_of
 COMMANDS = {
     "run": "run",
     "exact": "exact",
+    "optimum": "optimum",
     "cases": "cases",
     "samplers": "samplers",
     "faults": "faults",
+    "plan": "plan",
+    "selftest": "selftest",
     "report": "report",
     "rerun": "run",
+    "trace": "trace",
+    "state": "state",
+    "config": "config",
+    "init": "init",
+    "export": "export",
 }
 
 

@@ -23,10 +23,12 @@ def exact(case: tuple[str, ...], rule: str) -> int:
 
     Exits 1 where the rule is biased on one of them, 0 where it is lossless on all.
     """
+    from audit.exact.catalogue import rule as known_rule
     from audit.exact.summary import exact_summary
     from audit.render.exact import exact_text
     from audit.selection import select_cases
 
-    found = [(one, exact_summary(one, rule)) for one in select_cases(case)]
+    cases = select_cases(case, drafts=known_rule(rule).trees or (None,))
+    found = [(one, exact_summary(one, rule)) for one in cases]
     emit(exact_text(found, color=stdout_color(), width=stdout_width()))
     return int(any(summary.biased for _, summary in found))

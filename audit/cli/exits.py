@@ -8,16 +8,34 @@ from __future__ import annotations
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import click
 
 from audit import __version__
-from audit.errors import DraftproofError, UsageError
+from audit.errors import DraftproofError, SamplerError, UsageError
 from audit.render.plain import clean
-from audit.verdict import INTERRUPTED
+from audit.verdict import EXIT_CODES, INTERRUPTED, Outcome
 
 LONGEST_SENTENCE = 2_000
+_WORST_FIRST = (
+    INTERRUPTED,
+    DraftproofError.exit_code,
+    SamplerError.exit_code,
+    UsageError.exit_code,
+    EXIT_CODES[Outcome.FAIL],
+    EXIT_CODES[Outcome.INCONCLUSIVE],
+    EXIT_CODES[Outcome.PASS],
+)
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Returns the worst of several exit codes.
+
+    >>> worst([0, 3, 1, 0])
+    1
+    """
+    return min(codes, key=_WORST_FIRST.index)
 
 
 def exit_code_of(action: Callable[[], object]) -> int:

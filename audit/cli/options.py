@@ -60,8 +60,8 @@ selection = _all(
         "--cases",
         multiple=True,
         metavar="ID|GLOB|PATH",
-        help="Cases to run: ids, patterns, files, folders, 'large' or 'all'. "
-        "Repeatable; default: every small case.",
+        help="Cases to run: ids, patterns, files, folders, 'small', 'large', 'trees' or 'all'. "
+        "Repeatable; default: every small case, or tree, that the sampler takes.",
     ),
     click.option(
         "--control",
@@ -158,7 +158,12 @@ machine = _all(
         show_default=True,
         metavar="auto|N",
         callback=_rows,
-        help="Rows a call.",
+        help="Rows a call. auto: many, and some small calls first.",
+    ),
+    click.option(
+        "--small-batches",
+        is_flag=True,
+        help="Make calls of 1, 2, 3, 8 and 64 rows alone, a share of the rows each.",
     ),
     click.option(
         "--timeout",
@@ -182,8 +187,15 @@ machine = _all(
         "--run-dir",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Keep the counts here; given again, the run resumes.",
+        help="Keep the counts here; given again, the run resumes, or a larger --tier extends it.",
     ),
+)
+
+baseline = click.option(
+    "--baseline-record",
+    type=click.Path(path_type=Path),
+    metavar="RECORD",
+    help="Tell what has changed since this earlier record.",
 )
 
 _outputs = _all(
@@ -195,7 +207,32 @@ _outputs = _all(
     click.option(
         "--html",
         metavar="FILE",
-        help="Write the page ('-': to stdout, and nothing else).",
+        help="Write the page. '-' means stdout for this and the forms below too.",
+    ),
+    click.option(
+        "--junit",
+        metavar="FILE",
+        help="Write JUnit XML, a test case for each case.",
+    ),
+    click.option(
+        "--sarif",
+        metavar="FILE",
+        help="Write SARIF 2.1.0, for code scanning.",
+    ),
+    click.option(
+        "--markdown",
+        metavar="FILE",
+        help="Write the summary as Markdown.",
+    ),
+    click.option(
+        "--csv",
+        metavar="FILE",
+        help="Write the numbers of each case as CSV.",
+    ),
+    click.option(
+        "--code-quality",
+        metavar="FILE",
+        help="Write a GitLab code quality report.",
     ),
     click.option(
         "-q",

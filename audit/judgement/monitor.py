@@ -122,7 +122,8 @@ class Monitor:
         """
         said = [sentence for sentence in (company, self.dependence.by_size()) if sentence]
         if self.failures:
-            self.failures += tuple(said)
+            first, *others = self.failures
+            self.failures = ("; ".join([first, *said]), *others)
         elif self.dependent:
             self.dependent = "; ".join(dict.fromkeys([self.dependent, *said]))
 

@@ -8,13 +8,14 @@ from rich.text import Text
 
 from audit.exact.rule import Rule
 from audit.render.text import plain_table, rendered
+from audit.tree import drafts_called
 
 
 def rule_list(rules: Iterable[Rule], *, color: bool, width: int) -> str:
-    """Returns a table: id, family, what the rule does."""
-    table = plain_table("id", "family", "meaning")
+    """Returns a table: id, family, which drafts it verifies, what the rule does."""
+    table = plain_table("id", "family", "drafts", "meaning")
     for rule in rules:
-        table.add_row(rule.id, _family(rule), rule.meaning)
+        table.add_row(rule.id, _family(rule), "tree" if rule.trees else "chain", rule.meaning)
     return rendered([table], color=color, width=width)
 
 
@@ -53,6 +54,7 @@ def _entries(rule: Rule) -> list[tuple[str, str]]:
         ("does", rule.meaning),
         ("law", rule.formula),
         ("comes about", rule.happens),
+        ("drafts", " or ".join(map(drafts_called, rule.trees))),
         ("constant", _constant(rule)),
         ("reference", rule.reference),
         ("reports", ", ".join(rule.reports)),

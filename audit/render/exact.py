@@ -60,14 +60,18 @@ def _facts(summary: ExactSummary) -> list[tuple[str, str]]:
         ("TV to the target, completed block",
          "not enumerated" if completed is None else number(completed)),
         ("TV to the target, first token", number(summary.first_token_tv, summary.slack)),
-        ("acceptance of the first draft", number(summary.acceptance, summary.slack)),
-        ("best possible acceptance", number(summary.best_acceptance)),
+        ("acceptance at the first place", number(summary.acceptance, summary.slack)),
+        ("best possible acceptance", _best(summary.best_acceptance)),
         ("drafted tokens accepted", "; ".join(passed)),
         ("tokens a round", number(summary.expected_tokens)),
     ]  # fmt: skip
     if summary.undefined:
         facts.append(("left undefined by the rule", number(summary.undefined)))
     return facts
+
+
+def _best(value: Fraction | None) -> str:
+    return "between bounds: draftproof optimum" if value is None else number(value)
 
 
 def _row_table(case: Case, rows: RowSummary) -> Table:

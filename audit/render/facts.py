@@ -5,18 +5,21 @@ A statistic that decides nothing is shown too; what decides stands in docs/stati
 
 from __future__ import annotations
 
-from audit.evidence import Acceptance, Evidence, ViewReading
+from audit.evidence import Acceptance, AcceptedTokens, Evidence, ViewReading
 from audit.record import CaseResult
 from audit.render.plain import clean
-from audit.render.words import e_value, fixed, p_value
+from audit.render.words import drafts_of, e_value, fixed, p_value, says_nothing_of_fallback
 
 Facts = list[tuple[str, str]]
 
 
 def case_facts(case: CaseResult) -> Facts:
     """Returns what is known about the case and what its evidence shows."""
-    size = f"{case.vocab_size:,} ids, {case.num_speculative_tokens} speculative tokens"
-    facts = [("Case", f"{size}, {case.certify}"), ("Hash", case.hash[:16])]
+    drafts = drafts_of(case.num_speculative_tokens, case.tree)
+    facts = [
+        ("Case", f"{case.vocab_size:,} ids, {drafts}, {case.certify}"),
+        ("Hash", case.hash[:16]),
+    ]
     if case.sampling:
         facts.append(("Sampling rules", clean(case.sampling, 400)))
     return facts + (_evidence_facts(case.evidence) if case.evidence else [])
@@ -40,9 +43,19 @@ def _evidence_facts(evidence: Evidence) -> Facts:
         *_conformity_facts(evidence),
         *_acceptance_facts(evidence.acceptance),
         ("Rules that fit", ", ".join(evidence.rules_observed) or "unknown"),
-        ("Faults not excluded here", ", ".join(evidence.blind) or "none"),
+        ("Faults not excluded here", _blind(evidence)),
         ("Null to rational target", fixed(evidence.null_distance)),
     ]  # fmt: skip
+
+
+def _blind(evidence: Evidence) -> str:
+    """Returns what a PASS here does not exclude, and whether it says nothing of the fallback."""
+    if not evidence.blind:
+        return "none"
+    named = f"{len(evidence.blind)}: {', '.join(evidence.blind)}"
+    if says_nothing_of_fallback(evidence):
+        return f"{named}. A PASS here says nothing about the token drawn after a rejection"
+    return named
 
 
 def _certificate_facts(evidence: Evidence) -> Facts:
@@ -58,7 +71,7 @@ def _view_facts(view: ViewReading) -> Facts:
     tv, fit, pearson = view.total_variation, view.cressie_read, view.pearson
     cells = f"{view.cells:,} cells in {fit.pools:,} pools"
     return [
-        (f"TV ({view.name})", f"{fixed(tv.estimate)}, a correct sampler's mean "
+        (f"TV ({view.name})", f"{fixed(tv.estimate)}, mean if correct "
                               f"{fixed(tv.null_mean)}, bounds {fixed(tv.lower)} to "
                               f"{fixed(tv.upper)}"),
         (f"Cressie-Read ({view.name})", f"{fit.statistic:.1f} on {fit.degrees_of_freedom} degrees "
@@ -85,13 +98,27 @@ def _conformity_facts(evidence: Evidence) -> Facts:
 
 
 def _acceptance_facts(acceptance: Acceptance) -> Facts:
-    exact = f", by the rule {fixed(acceptance.expected)}" if acceptance.expected is not None else ""
-    interval = f"{fixed(acceptance.low)} to {fixed(acceptance.high)}"
-    mean = f"{acceptance.mean_emitted:.4f}"
-    if acceptance.expected_emitted is not None:
-        mean += f", by the rule {acceptance.expected_emitted:.4f}"
+    first = _compared(acceptance, acceptance)
     return [
-        ("Acceptance", f"{fixed(acceptance.observed)} ({interval}){exact}, "
-                       f"best possible {fixed(acceptance.best)}; this prefix only"),
-        ("Emitted a round", mean),
-    ]  # fmt: skip
+        ("Acceptance", f"{first}; no evidence of correctness"),
+        _accepted_fact(acceptance, acceptance.tokens),
+    ]
+
+
+def _accepted_fact(acceptance: Acceptance, tokens: AcceptedTokens | None) -> tuple[str, str]:
+    if tokens is None:  # a record made before it was measured
+        return ("Emitted a round", f"{acceptance.mean_emitted:.4f}")
+    figures = _compared(acceptance, tokens)
+    if tokens.best_lower < tokens.best:
+        figures += f", at least {fixed(tokens.best_lower)}"
+    return ("Accepted a round", figures)
+
+
+def _compared(acceptance: Acceptance, seen: Acceptance | AcceptedTokens) -> str:
+    """Returns what was observed, what the rule lets expect, and the best that is possible."""
+    text = f"{fixed(seen.observed)} ({fixed(seen.low)} to {fixed(seen.high)})"
+    if seen.expected is not None:
+        rules = " ".join(filter(None, (acceptance.source, "rule", " or ".join(acceptance.rules))))
+        text += f"; by the {rules} {fixed(seen.expected)}"
+    known_by = f" ({seen.best_known_by})" if seen.best_known_by else ""
+    return f"{text}; best possible {fixed(seen.best)}{known_by}"

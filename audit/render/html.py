@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from audit.record import EMBEDDED_CLOSE, EMBEDDED_OPEN, CaseResult, Record, to_json
-from audit.render import facts, figures, words
+from audit.render import facts, figures, history, suspicion, words
 from audit.render.plain import clean, clean_lines
 from audit.resources import reports_dir
 from audit.verdict import SCOPE, TRUST, Verdict
@@ -33,6 +33,7 @@ class CaseView(NamedTuple):
     result: CaseResult
     anchor: str
     control: Verdict | None
+    departures: list[str]
     facts: facts.Facts
     counts: list[tuple[str, int]]
     glyph: figures.Glyph | None
@@ -45,11 +46,16 @@ def page(record: Record) -> str:
     text = _environment().get_template(TEMPLATE).render(
         record=record,
         cases=_case_views(record),
+        diagnoses=record.diagnoses,
         tones=Counter(words.SIGNS[case.verdict.outcome].tone for case in record.cases),
         trials=words.trials(record),
         settings=words.settings_line(record),
+        since_heading=history.since_heading(record),
+        since=history.since_facts(record.since) if record.since else [],
+        attempts=history.attempt_facts(record),
         not_excluded=words.not_excluded_sentence(record),
         scope=SCOPE,
+        no_evidence=words.NO_EVIDENCE,
         trust=TRUST,
         glyph_width=figures.GLYPH_WIDTH,
         policy=_policy(style, script),
@@ -78,13 +84,14 @@ def _case_views(record: Record) -> list[CaseView]:
             result=case,
             anchor=case_anchor(case.id),
             control=control.get(case.id),
+            departures=suspicion.of_case(record.diagnoses, case.id),
             facts=facts.case_facts(case),
             counts=_most_frequent(case.counts),
             glyph=figures.interval_glyph(case.evidence, record.settings.epsilon),
             plot=figures.deviation_plot(case.evidence.deviation, case.evidence.trials),
         )
         if case.evidence
-        else CaseView(case, case_anchor(case.id), None, facts.case_facts(case), [], None, None)
+        else CaseView(case, case_anchor(case.id), None, [], facts.case_facts(case), [], None, None)
         for case in words.worst_first(record.cases)
     ]
 
@@ -114,6 +121,11 @@ def _environment() -> Environment:
         fixed=words.fixed,
         e_value=words.e_value,
         p_value=words.p_value,
+        anchor=case_anchor,
+        conclusion=suspicion.conclusion,
+        steps=suspicion.steps,
+        what=suspicion.what,
+        worst=suspicion.worst,
         sign=lambda verdict: words.SIGNS[verdict.outcome].sign,
         tone=lambda verdict: words.SIGNS[verdict.outcome].tone,
     )

@@ -10,6 +10,7 @@ from rich.text import Text
 from audit.case import Case, Rows
 from audit.render.plain import clean
 from audit.render.text import plain_table, rendered
+from audit.tree import Tree
 
 MOST_ROWS = 40
 MOST_TOKENS = 12
@@ -17,11 +18,24 @@ MOST_TOKENS = 12
 
 def case_list(cases: Sequence[Case], *, color: bool, width: int) -> str:
     """Returns a table of cases with the reason that each exists."""
-    table = plain_table("case", "V", "gamma", "certify", "why", numbers=("V", "gamma"))
+    table = plain_table("case", "V", "gamma", "drafts", "certify", "why", numbers=("V", "gamma"))
     for case in cases:
-        size = (f"{case.vocab_size:,}", str(case.num_speculative_tokens))
+        size = (
+            f"{case.vocab_size:,}",
+            str(case.num_speculative_tokens),
+            drafts_in_short(case.tree),
+        )
         table.add_row(Text(clean(case.id, 60)), *size, case.certify, Text(clean(case.why, 300)))
     return rendered([table], color=color, width=width)
+
+
+def drafts_in_short(tree: Tree | None) -> str:
+    """Returns the shape of the drafts in few words.
+
+    >>> drafts_in_short(None), drafts_in_short(Tree((-1, -1), "distinct"))
+    ('chain', 'tree, 2 distinct')
+    """
+    return f"tree, {tree.nodes} {tree.drafting}" if tree else "chain"
 
 
 def case_page(case: Case, *, color: bool, width: int) -> str:
@@ -32,6 +46,7 @@ def case_page(case: Case, *, color: bool, width: int) -> str:
         ("why", clean(case.why, 1_000)),
         ("vocab_size", f"{case.vocab_size:,}"),
         ("num_speculative_tokens", str(case.num_speculative_tokens)),
+        *_tree_facts(case.tree),
         ("certify", case.certify),
         ("sampling rules", clean(case.sampling, 400) or "none"),
         ("hash", case.hash),
@@ -41,6 +56,13 @@ def case_page(case: Case, *, color: bool, width: int) -> str:
     for name, rows in (("target", case.target), ("draft", case.draft)):
         parts += ["", *_rows(name, rows)]
     return rendered(parts, color=color, width=width)
+
+
+def _tree_facts(tree: Tree | None) -> list[tuple[str, str]]:
+    if tree is None:
+        return []
+    parents = ", ".join(map(str, tree.parents))
+    return [("draft tree", f"parents {parents}; {tree.drafting} siblings")]
 
 
 def _rows(name: str, rows: Rows) -> list[RenderableType]:
@@ -60,9 +82,9 @@ def _row(rows: Rows, prefix: tuple[int, ...]) -> str:
     return shown + (f", and {more:,} ids more" if more > 0 else "")
 
 
-def sampler_list(samplers: Sequence[tuple[str, str, str]], *, color: bool, width: int) -> str:
-    """Returns a table of what can be audited: name, level, version or how to get it."""
-    table = plain_table("sampler", "level", "found")
-    for name, level, found in samplers:
-        table.add_row(Text(name), level, Text(found))
+def sampler_list(samplers: Sequence[tuple[str, str, str, str]], *, color: bool, width: int) -> str:
+    """Returns a table of what can be audited: name, level, drafts, version or how to get it."""
+    table = plain_table("sampler", "level", "drafts", "found")
+    for name, level, drafts, found in samplers:
+        table.add_row(Text(name), level, drafts, Text(found))
     return rendered([table], color=color, width=width)

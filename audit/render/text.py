@@ -14,7 +14,7 @@ from rich.text import Text
 
 from audit.evidence import Evidence
 from audit.record import Audit, CaseResult, Record
-from audit.render import words
+from audit.render import history, suspicion, words
 from audit.render.facts import case_facts
 from audit.render.plain import clean, clean_lines
 from audit.verdict import INTERRUPTED, SCOPE, Outcome, Verdict
@@ -26,8 +26,8 @@ NAME_LIMIT = 60
 
 
 def verdict_line(record: Record) -> str:
-    """Returns the one line that `--quiet` prints."""
-    return rendered([_conclusion(record)], color=False, width=10_000)
+    """Returns the one line that `--quiet` prints, and a second one where a FAIL was expected."""
+    return rendered([_conclusion(record), *_expectation(record)], color=False, width=10_000)
 
 
 def audit_text(record: Record, *, color: bool, width: int, verbose: bool = False) -> str:
@@ -40,7 +40,8 @@ def audit_text(record: Record, *, color: bool, width: int, verbose: bool = False
     ]
     if verbose:
         parts += [part for case in record.cases for part in _details(case)]
-    parts += [*_findings(record), _conclusion(record), *_control(record), "", *_notes(record)]
+    parts += [*_findings(record), _conclusion(record), *_expectation(record), *_diagnosis(record)]
+    parts += [*_control(record), *_before(record), "", *_notes(record)]
     return rendered(parts, color=color, width=width)
 
 
@@ -141,6 +142,22 @@ def _conclusion(audit: Audit) -> Text:
     name = clean(audit.sampler.name, NAME_LIMIT)
     sentence = clean(audit.verdict.sentence, 1_000)
     return Text.assemble(_word(audit.verdict), f"  {name}: {sentence}")
+
+
+def _diagnosis(audit: Audit) -> list[Text]:
+    """Returns what a failure is consistent with, and the steps that depart most."""
+    return [Text(line) for line in suspicion.lines(audit.diagnoses)]
+
+
+def _expectation(record: Record) -> list[Text]:
+    return [Text(clean(record.expectation, 400))] if record.expectation else []
+
+
+def _before(record: Record) -> list[Text]:
+    """Returns what has changed since an earlier record, and the attempts if there are several."""
+    attempts = history.attempt_facts(record) if len(record.attempts) > 1 else []
+    lines = [*history.since_lines(record), *(f"{term}: {value}" for term, value in attempts)]
+    return [Text(""), *map(Text, lines)] if lines else []
 
 
 def _control(record: Record) -> list[Text]:

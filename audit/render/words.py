@@ -7,10 +7,17 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from audit.evidence import Evidence
+from audit.exact.catalogue import HEADLINES
 from audit.record import Audit, CaseResult, Record
+from audit.tree import Tree
 from audit.verdict import Outcome
 
 NOT_TESTED = ("state", "performance")
+NO_EVIDENCE = (
+    "Acceptance is no evidence that a sampler is correct: a wrong one may accept as much, or more "
+    "than any lossless rule can. It is a figure of one round after one fixed prefix, not of a "
+    "model, a task or speed."
+)
 
 
 class Sign(NamedTuple):
@@ -34,33 +41,50 @@ _ORDER = list(Outcome)
 LARGE_VOCABULARY = 1000
 
 
+def drafts_of(num_speculative_tokens: int, tree: Tree | None) -> str:
+    """Returns what is drafted in a round.
+
+    >>> drafts_of(2, None), drafts_of(1, Tree((-1, -1), "independent"))
+    ('2 speculative tokens', 'a tree of 2 nodes, depth 1, independent siblings')
+    """
+    if tree is None:
+        return f"{num_speculative_tokens} speculative tokens"
+    return f"a tree of {tree.nodes} nodes, depth {tree.depth}, {tree.drafting} siblings"
+
+
 def worst_first(cases: Iterable[CaseResult]) -> list[CaseResult]:
     """Returns the cases by outcome, worst first, else in the order of the run."""
     return sorted(cases, key=lambda case: _ORDER.index(case.verdict.outcome))
 
 
-def not_excluded(audit: Audit) -> list[str] | None:
-    """Returns the catalogued faults that lie within epsilon of the target on every passed case.
-
-    None where no case passed: then nothing is excluded.
-    """
-    passed = [
-        set(case.evidence.blind)
-        for case in audit.cases
-        if case.evidence and case.verdict.outcome is Outcome.PASS
-    ]
-    return sorted(set.intersection(*passed)) if passed else None
-
-
 def not_excluded_sentence(audit: Audit) -> str:
-    """Returns what a passed run does not exclude, "" where no case passed or the run failed."""
-    faults = not_excluded(audit)
+    """Returns what a passed run does not exclude and which cases say nothing of the fallback.
+
+    "" where the run did not pass.
+    """
+    faults = audit.not_excluded
     if faults is None or audit.verdict.outcome is not Outcome.PASS:
         return ""
-    sentence = f"Catalogued faults that this run does not exclude: {', '.join(faults) or 'none'}."
+    sentence = (
+        "Catalogued faults that this run does not exclude, since they stay within epsilon on every "
+        f"case that passed: {', '.join(sorted(faults)) or 'none'}."
+    )
     if all(case.vocab_size >= LARGE_VOCABULARY for case in audit.cases):
         sentence += " With a large vocabulary only the faults that the gate bets on are compared."
-    return sentence
+    return f"{sentence} {_blind_sentence(audit.cases)}".strip()
+
+
+def _blind_sentence(cases: Iterable[CaseResult]) -> str:
+    """Returns which cases say nothing about the draw after a rejection, "" where all do."""
+    blind = [case.id for case in cases if case.evidence and says_nothing_of_fallback(case.evidence)]
+    if not blind:
+        return ""
+    return f"Nothing about the token drawn after a rejection follows from {', '.join(blind)}."
+
+
+def says_nothing_of_fallback(evidence: Evidence) -> bool:
+    """Whether a PASS does not even exclude a fallback to the whole target."""
+    return not HEADLINES.isdisjoint(evidence.blind)
 
 
 def first_token(evidence: Evidence) -> str:

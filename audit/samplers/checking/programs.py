@@ -16,7 +16,8 @@ import torch
 from audit.errors import SamplerError
 from audit.samplers.checking.apart import Apart, mixed_up
 from audit.samplers.checking.report import Finding
-from audit.samplers.command.protocol import MAX_BATCH, Requests, shown
+from audit.samplers.command.answers import MAX_BATCH, shown
+from audit.samplers.command.requests import Requests
 from audit.samplers.command.sampler import CommandSampler
 from audit.samplers.contract import check_output
 from audit.samplers.interface import Batch, StepBatch

@@ -13,19 +13,10 @@ import torch
 from audit.errors import SamplerError
 from audit.repository import path_in_repository
 from audit.samplers.batch import seed_from
+from audit.samplers.command.answers import Answer, BadAnswerError, hello_of, rows_of, shown
 from audit.samplers.command.identity import code_of_command, files_of, words_of
 from audit.samplers.command.lines import LineProcess, NoiseError
-from audit.samplers.command.protocol import (
-    SEEDS,
-    Answer,
-    BadAnswerError,
-    Requests,
-    cut,
-    hello_line,
-    hello_of,
-    rows_of,
-    shown,
-)
+from audit.samplers.command.requests import SEEDS, Requests, cut, hello_line
 from audit.samplers.interface import LoadedSampler, StepBatch
 
 START_SECONDS = 120.0  # what a program needs to start takes none of the sampler's time

@@ -16,15 +16,17 @@ from scipy import special
 from audit.case import Case
 from audit.diagnosis.fitting import Fit, fitted
 from audit.diagnosis.goodness import fits, goodness_of_fit
-from audit.diagnosis.hypotheses import Score, score
+from audit.diagnosis.hypotheses import Score, at, score
 from audit.diagnosis.likelihood import Likelihood
 from audit.exact.catalogue import RULES, rules_for
 from audit.exact.engine import completed_law, target_law
 from audit.exact.rule import Rule
 
 NEAR = 30.0  # natural logarithm of the evidence within which an entry is tried further
+LEAST_GAIN = 10.0  # the same, by which an entry that is open somewhere must lead elsewhere
 _TELLING = 5  # cases on which all entries are tried
 _MANY = 8  # entries at least that are fitted where none of the best does fit
+_MOST = 12  # entries that are fitted in any case: where more are near, little is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +47,20 @@ class Field:
         return cls(entries, tuple(correct))
 
     def scores(self, entries: Iterable[Rule], likelihood: Likelihood) -> list[Score]:
-        """Returns the scores of entries, best first."""
+        """Returns the scores of entries that say enough, best first."""
         found = (score(e, likelihood, always=e in self.correct) for e in entries)
-        return sorted(found, key=lambda one: -one.log_evidence)
+        told = (one for one in found if self._tells(one, likelihood))
+        return sorted(told, key=lambda one: -one.log_evidence)
+
+    def _tells(self, one: Score, likelihood: Likelihood) -> bool:
+        """Returns whether an entry explains the cases that it is closed on better than all others.
+
+        One that is open wherever something happens would fit whatever happens.
+        """
+        rule = at(one.entry, one.value)
+        if one.entry in self.correct or likelihood.closed(rule).all():
+            return True
+        return likelihood.tells(rule, one.strength, self.correct) >= LEAST_GAIN
 
     def best(self, likelihood: Likelihood) -> tuple[list[Score], list[Fit]]:
         """Returns the scores on all cases of the entries that may be the best, and their fits.
@@ -91,7 +104,8 @@ def refined(scores: Sequence[Score], likelihood: Likelihood) -> list[Fit]:
     Where the best of those near the top does not fit, the first grid may have been too coarse for
     another one, and more are fitted.
     """
-    near = [one for one in scores if one.log_evidence >= scores[0].log_evidence - NEAR]
+    least = scores[0].log_evidence - NEAR
+    near = [one for one in scores[:_MOST] if one.log_evidence >= least]
     found = _best_first(fitted(one, likelihood) for one in near)
     if len(near) >= _MANY or fits(likelihood.seen, found[0].rule, found[0].share):
         return found

@@ -58,8 +58,9 @@ def at(entry: Rule, value: Fraction | None) -> Rule:
 def first_grid(known: Parameter) -> list[Fraction]:
     """Returns values over the bounds of a constant: whole numbers, or eighths of the way.
 
-    >>> [str(v) for v in first_grid(Parameter("k", Fraction(2), Fraction(1), Fraction(3)))][:3]
-    ['1', '5/4', '3/2']
+    >>> from audit.exact.catalogue import rule
+    >>> [str(v) for v in first_grid(rule("k-seq").parameter)][:3]
+    ['1', '15/8', '11/4']
     """
     span = known.high - known.low
     if not known.whole:

@@ -63,11 +63,13 @@ class Layout:
         return cls(pairs, rounds.tree, rounds.tokens, draft, length, code % size, nodes)
 
     def events(self) -> Iterator[Event]:
-        """Yields everything that a step may do, with the pairs that show it."""
+        """Yields everything that a step may do, with the pairs that show it.
+
+        Where kept tokens are not the drafted ones, what follows them is said of the bonus token.
+        """
         for position in self.pairs.lengths:
             reached, ends = self.length >= position, self.length == position
-            node = self.nodes[position - 1]
-            goes_on, inner = reached & ~ends, self._has_children(node)
+            goes_on, inner = reached & ~ends, self._child(0)[self.nodes[position - 1]] >= 0
             if position < len(self.nodes):
                 yield from self._accepted(position, reached, goes_on)
                 yield Event("kept", position, goes_on, goes_on & (self.nodes[position] == _LOST))
@@ -76,33 +78,36 @@ class Layout:
             yield Event("length", position, np.ones_like(ends), ends)
 
     def _accepted(self, position: int, reached: Mask, goes_on: Mask) -> Iterator[Event]:
-        """Yields the tests of the drafted tokens, by token in a chain, by sibling in a tree."""
-        if self.pairs.case.tree is None:
-            drafted = self.tokens[self.draft, position - 1]
+        """Yields the tests of the drafted tokens, of a tree sibling by sibling, as they are made.
+
+        A sibling is tested where none before it was accepted.
+        """
+        before, after = self.nodes[position - 1], self.nodes[position]
+        chain, earlier = self.pairs.case.tree is None, np.zeros_like(reached)
+        for place in range(self._most_siblings):
+            child = self._child(place)[before]
+            accepted = goes_on if chain else goes_on & (after == child)
+            tested = reached & (child >= 0) & ~earlier
+            drafted = self.tokens[self.draft, child]
             for token in range(self.pairs.case.vocab_size):
-                given = reached & (drafted == token)
-                yield Event("accept", position, given, given & goes_on, token=token)
-            return
-        place = self._places()[self.nodes[position]]
-        for sibling in range(int(self._places().max()) + 1):
-            given = reached & ~(goes_on & (place >= 0) & (place < sibling))
-            yield Event("accept", position, given, goes_on & (place == sibling), sibling=sibling)
+                given = tested & (drafted == token)
+                sibling = None if chain else place
+                yield Event("accept", position, given, given & accepted, token, sibling)
+            earlier = earlier | accepted
+
+    @property
+    def _most_siblings(self) -> int:
+        nodes = range(ROOT, self.tree.nodes)
+        return max(len(self.tree.children(node)) for node in nodes)
+
+    def _child(self, place: int) -> Labels:
+        """Returns the child at a place, indexed by node (_LOST and ROOT last); -1 for none."""
+        children = [self.tree.children(node) for node in (*range(self.tree.nodes), _LOST, ROOT)]
+        return np.array([found[place] if place < len(found) else -1 for found in children])
 
     def _drawn(self, step: Step, position: int, given: Mask) -> Iterator[Event]:
         for token in range(self.pairs.case.vocab_size):
             yield Event(step, position, given, given & (self.last == token), token=token)
-
-    def _has_children(self, nodes: Labels) -> Mask:
-        inner = [bool(self.tree.children(node)) for node in range(self.tree.nodes)]
-        return np.array([*inner, False, bool(self.tree.children(ROOT))])[nodes]
-
-    def _places(self) -> Labels:
-        """Returns the place of every node among its siblings, indexed by node; -1 for none."""
-        places = np.full(self.tree.nodes + 2, -1)
-        for node in range(ROOT, self.tree.nodes):
-            for place, child in enumerate(self.tree.children(node)):
-                places[child] = place
-        return places
 
 
 def _nodes(tree: Tree, drafted: Labels, code: Labels, length: Labels, size: int) -> Labels:

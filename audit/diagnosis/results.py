@@ -49,10 +49,10 @@ class Suspect(Result):
 class Departure(Result):
     """One step that departs from the base rule, or differs between two kinds of calls.
 
-    step: "accept" (the drafted token, or the sibling of a tree, is accepted), "kept" (an emitted
+    step: "accept" (a drafted token, in a tree that of a sibling, is accepted), "kept" (an emitted
     token before the last is the drafted one), "recovered" and "bonus" (which token is drawn),
-    "length" (how many are emitted). position counts from 1; token and sibling are None where
-    none is meant. events of trials were seen where `expected` were; p_value is exact or
+    "length" (how many are emitted). position counts from 1, sibling from 0; token and sibling are
+    None where none is meant. events of trials were seen where `expected` were; p_value is exact or
     conservative, adjusted by Holm over all steps of the diagnosis. calls: what is expected is
     what calls of this case alone show, seen were calls that mix cases.
     """

@@ -103,8 +103,8 @@ def departure(one: Departure) -> str:
 def what(one: Departure) -> str:
     """Returns the step of a departure."""
     if one.step == "accept":
-        tested = f"sibling {one.sibling + 1}" if one.sibling is not None else f"token {one.token}"
-        return f"{tested} accepted at position {one.position}"
+        sibling = "" if one.sibling is None else f" as sibling {one.sibling + 1}"
+        return f"token {one.token} accepted{sibling} at position {one.position}"
     if one.step == "kept":
         return f"kept token at position {one.position} is none of the drafted ones"
     if one.step == "length":

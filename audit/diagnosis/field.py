@@ -7,6 +7,7 @@ chance of e^-NEAR (Ville 1939).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,13 +19,15 @@ from audit.diagnosis.fitting import Fit, fitted
 from audit.diagnosis.goodness import fits, goodness_of_fit
 from audit.diagnosis.hypotheses import Score, at, score
 from audit.diagnosis.likelihood import Likelihood
+from audit.diagnosis.observed import Seen
 from audit.exact.catalogue import RULES, rules_for
 from audit.exact.engine import completed_law, target_law
 from audit.exact.rule import Rule
 
 NEAR = 30.0  # natural logarithm of the evidence within which an entry is tried further
 LEAST_GAIN = 10.0  # the same, by which an entry that is open somewhere must lead elsewhere
-_TELLING = 5  # cases on which all entries are tried
+_TELLING = 5  # cases at most on which all entries are tried,
+_CELLS = 2**17  # and their cells, unless there is one case alone
 _MANY = 8  # entries at least that are fitted where none of the best does fit
 _MOST = 12  # entries that are fitted in any case: where more are near, little is known
 
@@ -83,12 +86,20 @@ class Field:
         if len(seen) <= _TELLING:
             return self.entries
         base = max(self.correct, key=lambda rule: likelihood.at(rule, 1.0))
-        surprise = {one: (goodness_of_fit([one], base), -one.trials) for one in seen}
-        few = Likelihood(sorted(seen, key=surprise.__getitem__)[:_TELLING])
+        few = Likelihood(most_telling(seen, base))
         best = refined(self.scores(self.entries, few), few)
         least = best[0].log_evidence - NEAR
         near = {fit.score.entry.id for fit in best if fit.log_evidence >= least}
         return [rule for rule in self.entries if rule.id in near or rule in self.correct]
+
+
+def most_telling(seen: Sequence[Seen], base: Rule) -> list[Seen]:
+    """Returns the few cases that depart most from a rule, and that laws are soon worked out on."""
+    surprise = {one: (goodness_of_fit([one], base), -one.trials) for one in seen}
+    ranked = sorted(seen, key=surprise.__getitem__)[:_TELLING]
+    cells = itertools.accumulate(one.pairs.size for one in ranked)
+    few = [one for one, size in zip(ranked, cells, strict=True) if size <= _CELLS]
+    return few or ranked[:1]
 
 
 def is_correct(rule: Rule, cases: Sequence[Case]) -> bool:

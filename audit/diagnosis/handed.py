@@ -15,11 +15,14 @@ from audit.exact.rule import Rule
 from audit.exact.tables import joint_table
 from audit.statistics.results import Array
 
+MOST_DRAFTS = 128  # every one is laid beside every other
+
 
 def handed_law(case: Case, rule: Rule) -> Array:
     """Returns the law, float64 [cells]: by emitted length, then draft block, then emitted block.
 
-    It lacks the mass of undefined and of empty outcomes.
+    It lacks the mass of undefined and of empty outcomes; of a rule that drafts for itself it lacks
+    all of it where there are more than MOST_DRAFTS draft blocks.
 
     Raises:
         UsageError: the case is too large.
@@ -33,8 +36,10 @@ def handed_law(case: Case, rule: Rule) -> Array:
 def _on_own_drafts(rounds: Rounds, rule: Rule) -> list[Array]:
     """Returns the law by length, each [drafts, V ** length], of a rule that drafts for itself."""
     drafts, size = len(rounds.tokens), rounds.vocab_size
-    handed, both = _side_by_side(rounds)
     tables = [np.zeros((drafts, size ** (n + 1))) for n in range(rounds.gamma + 1)]
+    if drafts > MOST_DRAFTS:
+        return tables
+    handed, both = _side_by_side(rounds)
     for branch in rule.law(both):
         if branch.length:
             masses = given_path(both, branch).floats()

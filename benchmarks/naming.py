@@ -139,15 +139,17 @@ OUTSIDE: dict[str, RoundLaw] = {
     "squared ratio and whole target row": Chain(accept=squared_ratio, fallback=target),
     "uniform fallback after token 0 only": after_token_0(RULES["uniform-fallback"].law),
     "p cubed in the test, not normalised": Chain(accept=cubed_in_test),
-    "residual squared": Chain(fallback=squared_residual),
     "bonus from q, and whole target row in a tenth": one_or_other(
         replace(BONUS_FROM_DRAFT, fallback=target), BONUS_FROM_DRAFT, Fraction(1, 10)
     ),
-    "whole target row or always accept, half each": one_or_other(
-        RULES["full-target-fallback"].law, RULES["always-accept"].law, Fraction(1, 2)
-    ),
     "draft row or swapped ratio, half each": one_or_other(
         RULES["draft-fallback"].law, RULES["swapped-ratio"].law, Fraction(1, 2)
+    ),
+}
+NEAR_THE_CATALOGUE: dict[str, RoundLaw] = {  # too near for 500 rounds, and shown for that
+    "residual squared": Chain(fallback=squared_residual),
+    "whole target row or always accept, half each": one_or_other(
+        RULES["full-target-fallback"].law, RULES["always-accept"].law, Fraction(1, 2)
     ),
 }
 
@@ -198,7 +200,7 @@ def given(pairs: Pairs, rule: Rule) -> np.ndarray:
 
 def outside() -> Iterator[Question]:
     """Yields a question for every behaviour outside the catalogue."""
-    for name, law in OUTSIDE.items():
+    for name, law in (OUTSIDE | NEAR_THE_CATALOGUE).items():
         yield Question(Rule(name, "fault", name, "", "", law), "chain", "")
 
 
@@ -216,13 +218,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100, help="runs of each question")
     parser.add_argument("--rounds", type=int, default=500, help="rounds of each case")
-    parser.add_argument("--only", default="", help="questions whose name holds this text")
+    parser.add_argument("--only", default="", help="questions whose kind or name holds this")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--first-seed", type=int, default=secrets.randbits(48))
     options = parser.parse_args()
     print(f"first seed {options.first_seed}, {options.rounds} rounds a case")
     shares: dict[str, list[bool]] = {}
-    names = [name for name in QUESTIONS if options.only in name]
+    names = [n for n, asked in QUESTIONS.items() if options.only in f"{kind_of(asked)}: {n}"]
     runs, seed = options.runs, options.first_seed
     work = partial(answer, names=names, seed=seed, runs=runs, rounds=options.rounds)
     answers = spread(work, range(len(names) * runs), processes=options.processes)
@@ -263,6 +265,8 @@ def kind_of(asked: Question) -> str:
     """Returns which of the goals a question is about."""
     if asked.rule.id in OUTSIDE:
         return "outside the catalogue"
+    if asked.rule.id in NEAR_THE_CATALOGUE:
+        return "outside, but near it"
     return f"faults, {asked.group}" if asked.wanted else "correct rules"
 
 

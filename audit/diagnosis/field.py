@@ -16,7 +16,7 @@ from scipy import special
 
 from audit.case import Case
 from audit.diagnosis.fitting import Fit, fitted
-from audit.diagnosis.goodness import fits, goodness_of_fit
+from audit.diagnosis.goodness import goodness_of_fit, may_come_from
 from audit.diagnosis.hypotheses import Score, at, score
 from audit.diagnosis.likelihood import Likelihood
 from audit.diagnosis.observed import Seen
@@ -118,7 +118,7 @@ def refined(scores: Sequence[Score], likelihood: Likelihood) -> list[Fit]:
     least = scores[0].log_evidence - NEAR
     near = [one for one in scores[:_MOST] if one.log_evidence >= least]
     found = _best_first(fitted(one, likelihood) for one in near)
-    if len(near) >= _MANY or fits(likelihood.seen, found[0].rule, found[0].share):
+    if len(near) >= _MANY or may_come_from(found[0].rule, likelihood.seen, found[0].share):
         return found
     return _best_first([*found, *(fitted(one, likelihood) for one in scores[len(near) : _MANY])])
 

@@ -64,9 +64,7 @@ class Curve:
         return self._known[self.best]
 
     def climbed(self, rounds: int) -> Curve:
-        """Returns the curve after looking halfway to both neighbours of the best value, again and
-        again.
-        """
+        """Returns the curve, its grid halved on both sides of the best value again and again."""
         for _ in range(rounds):
             values, best = sorted(self._known), self.best
             place = values.index(best)
@@ -104,8 +102,10 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """An entry, fitted. constants and strengths: the log-likelihood over each, the other fixed;
-    None where the entry has no constant, where it may well act in every round.
+    """An entry at its likeliest constant and strength; height is its log-likelihood there.
+
+    constants and strengths: the log-likelihood over each, the other one fixed. None where the
+    entry has no constant, and where it may well act in every round.
     """
 
     score: Score

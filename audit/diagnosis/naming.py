@@ -19,7 +19,7 @@ from scipy import special
 
 from audit.diagnosis.field import Field
 from audit.diagnosis.fitting import Fit, intervals, simplest
-from audit.diagnosis.goodness import FIT_LEVEL, fits, goodness_of_fit
+from audit.diagnosis.goodness import FIT_LEVEL, goodness_of_fit, may_come_from
 from audit.diagnosis.hypotheses import Score, at
 from audit.diagnosis.likelihood import Likelihood
 from audit.diagnosis.observed import Seen, have_one_law
@@ -48,7 +48,8 @@ def named(seen: Sequence[Seen], field: Field) -> Naming:
     fit = goodness_of_fit(seen, best.rule, best.share)
     found = Naming((), (), math.exp(unlisted - total), fit)
     if field.log_odds(scores) < math.log(LEAST_ODDS):
-        return replace(found, fits=tuple(rule.id for rule in field.correct if fits(seen, rule)))
+        fitting = (rule.id for rule in field.correct if may_come_from(rule, seen))
+        return replace(found, fits=tuple(fitting))
     if fit < FIT_LEVEL or unlisted > best.log_evidence:
         return found
     near = [f for f in others if best.log_evidence - f.log_evidence <= math.log(BAYES_FACTOR)]

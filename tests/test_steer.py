@@ -15,13 +15,7 @@ import torch
 from steered_samplers import (
     DRAWS,
     PLAIN,
-    Counting,
     below,
-    by_permutation,
-    by_system_random,
-    by_the_clock,
-    hidden_entropy,
-    hidden_interval,
     one_at_a_time,
     running_sum,
     shared_coins,
@@ -29,7 +23,7 @@ from steered_samplers import (
     verifier,
 )
 
-from audit.errors import SamplerError
+from audit.exact.catalogue import RULES
 from audit.samplers.registry import load_sampler
 from audit.selection import select_cases
 from audit.steering.coupling import Coupling
@@ -53,22 +47,53 @@ def steered(sampler, case=ARTICLE, *, rows: int = 100_000, **options) -> Steered
     return found
 
 
-def reason(sampler, case=ARTICLE) -> str:
-    """Returns why a sampler cannot be steered, which must be so."""
-    found = steer(sampler, case, coupled=1000)
-    assert isinstance(found, NotSteerable)
-    return found.reason
+ACCUSING = {"used twice", "epsilon", "lenience", "levels", "clamp"}
+ACCUSING |= {"float16 ratio", "bfloat16 ratio"}
+
+
+def accused(found: SteeredLaw) -> list[str]:
+    """Returns what is said against a sampler."""
+    names = {reading.name for reading in found.readings}
+    faults = [f"rule {id_}" for id_, rule in RULES.items() if not rule.lossless]
+    edges = [edge.kind for edge in found.edges if edge.grade == "FAIL"]
+    return [*edges, *names & {*ACCUSING, *faults}]
+
+
+DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@DTYPES
 def test_a_correct_sampler_is_certified(draw, dtype):
     found = steered(verifier(draw=DRAWS[draw]), dtype=dtype)
     assert float(found.law.to_target) < 1e-7
     assert found.generators < 4e-7
     assert found.coupling.mismatches == 0
     assert found.bound < 2.1e-4  # ln(1e9) / 1e5 and the rest
-    assert not [edge for edge in found.edges if edge.grade == "FAIL"]
+    assert accused(found) == []
+
+
+def test_a_wrong_sampler_is_accused():
+    found = steered(verifier(accept=lambda u, p, q: u < p / (q + 1e-3)), rows=1000)
+    assert "epsilon" in accused(found)
+
+
+def test_a_sampler_without_a_batch_dimension_is_certified_as_well():
+    found = steered(one_at_a_time(verifier()), CASES["mirrored-two"], rows=300)
+    assert found.mode == "Looped"
+    assert found.coupling.mismatches == 0
+    assert accused(found) == []
+
+
+@pytest.mark.parametrize("draw", [pytest.param(draw, marks=heavy) for draw in DRAWS])
+@DTYPES
+def test_without_a_batch_dimension_it_may_draw_as_it_likes(draw, dtype):
+    sampler = one_at_a_time(verifier(draw=DRAWS[draw]))
+    found = steered(sampler, CASES["mirrored-two"], rows=2000, dtype=dtype)
+    assert float(found.law.to_target) < 1e-7
+    assert found.coupling.mismatches == 0
+    assert found.bound < 1.1e-2  # ln(1e9) / 2000 and the rest
+    assert accused(found) == []
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -86,70 +111,11 @@ def test_rows_that_draw_unequally_many_numbers_are_asked_one_by_one():
     assert found.coupling.mismatches == 0
 
 
-@pytest.mark.parametrize(
-    ("sampler", "tv"),
-    [
-        # The first token is 0 in place of a draw with probability .2: .8 of the width is wrong.
-        (hidden_interval(1e-3), 0.8e-3),
-        (hidden_interval(1e-4), 0.8e-4),
-    ],
-)
-def test_a_rare_interval_is_found_and_its_mass_told(sampler, tv):
-    found = steered(sampler)
-    assert float(found.law.to_target) == pytest.approx(tv, rel=1e-2)
-    assert found.coupling.mismatches == 0
-
-
-@pytest.mark.parametrize("rate", [1e-3, 1e-4])
-def test_rare_hidden_entropy_is_not_certified_over(rate):
-    # What is wrong is .8 of the rate; a bound below it has probability 1e-9.
-    found = steer(hidden_entropy(rate), ARTICLE, coupled=400_000, delta=DELTA)
-    assert isinstance(found, NotSteerable) or found.bound > 0.8 * rate
-    if isinstance(found, NotSteerable):
-        assert "same" in found.reason
-
-
-def test_a_map_that_misses_an_interval_is_caught_by_the_coupling(monkeypatch):
-    # The pilot rows are taken away, so that nothing but the proof can notice. 100,000 rows meet
-    # the interval 80 times on average, and at most 20 times with probability 1e-14.
-    monkeypatch.setattr("audit.steering.steer.REFINEMENTS", 0)
-    found = steered(hidden_interval(1e-3))
-    assert float(found.law.to_target) < 1e-6
-    assert found.coupling.mismatches > 20
-    assert found.bound > 0.8e-3
-
-
-@pytest.mark.parametrize(
-    "sampler",
-    [Counting(), by_the_clock, by_system_random, hidden_entropy(0.2)],
-    ids=["call count", "clock", "SystemRandom", "urandom"],
-)
-def test_hidden_entropy_is_recognised(sampler):
-    assert "a source that cannot be seen" in reason(sampler)
-
-
-def test_an_operation_without_a_known_law_is_named():
-    assert "torch.randperm" in reason(by_permutation)
-
-
-def test_a_sampler_that_always_raises_is_not_steerable():
-    def broken(batch, generator):
-        raise ValueError("no kernel\nfor this device")
-
-    assert reason(broken) == "it raised ValueError: no kernel"
-
-
-def test_a_sampler_that_breaks_its_contract_is_an_error():
-    def short(batch, generator):
-        return batch.draft_token_ids
-
-    with pytest.raises(SamplerError):
-        steer(short, ARTICLE)
-
-
 def test_other_devices_and_large_vocabularies_are_declined():
     (large,) = select_cases(["zipf-1000"])
-    assert "1000 ids" in reason(verifier(), large)
+    found = steer(verifier(), large)
+    assert isinstance(found, NotSteerable)
+    assert "1000 ids" in found.reason
     found = steer(verifier(), ARTICLE, device="cuda")
     assert isinstance(found, NotSteerable)
     assert "cuda" in found.reason
@@ -206,8 +172,8 @@ def test_outcomes_that_no_round_may_have_count_as_distance():
 
 def test_the_bound_is_that_of_clopper_and_pearson():
     # With no mismatch it is 1 - delta^(1/m), about ln(1/delta)/m: 9.9e-6 at 700,000 and 1e-3.
-    assert Coupling(700_000, 0, 11, 1e-3).bound == pytest.approx(1 - 1e-3 ** (1 / 700_000))
-    assert Coupling(700_000, 0, 11, 1e-3).bound < 1e-5
+    assert Coupling(700_000, 0, 86, 1e-3).bound == pytest.approx(1 - 1e-3 ** (1 / 700_000))
+    assert Coupling(700_000, 0, 86, 1e-3).bound < 1e-5
 
 
 def test_two_runs_of_a_seed_are_the_same():
@@ -237,19 +203,25 @@ def test_on_every_small_case_a_minute_gives_a_bound_of_1e_5(id_):
     assert found.coupling.bound < 1e-5
 
 
-@pytest.mark.parametrize("id_", ["mirrored-two", pytest.param("article-three-tokens", marks=heavy)])
-def test_the_function_of_transformers(id_):
+def certified_transformers(id_: str, **options) -> SteeredLaw:
+    """Returns the steered law of transformers' function, with what always holds of it."""
     pytest.importorskip("transformers")
-    rows = 70_000 if os.environ.get("CI") else 500
-    found = steer(load_sampler("transformers"), CASES[id_], coupled=rows)
+    found = steer(load_sampler("transformers"), CASES[id_], **options)
     assert isinstance(found, SteeredLaw)
     assert found.mode == "Looped"
     assert float(found.law.to_target) < 1e-7
     assert found.coupling.mismatches == 0
-    assert found.coupling.bound < 7.0 / rows
+    assert accused(found) == []
+    return found
 
 
-def test_a_sampler_without_a_batch_dimension_is_certified():
-    found = steered(one_at_a_time(verifier()), CASES["mirrored-two"], rows=300)
-    assert found.mode == "Looped"
-    assert found.coupling.mismatches == 0
+def test_the_function_of_transformers_is_read_off():
+    assert certified_transformers("mirrored-two", coupled=500).bound < 7.0 / 500
+
+
+# Cases of one and of two drafted tokens.
+@pytest.mark.parametrize(
+    "id_", [pytest.param(id_, marks=heavy) for id_ in ("mirrored-two", "article-three-tokens")]
+)
+def test_the_function_of_transformers_is_certified_to_1e_4(id_):
+    assert certified_transformers(id_).bound < 1e-4

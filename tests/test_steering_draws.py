@@ -81,6 +81,39 @@ def test_a_recorded_operation_can_be_replayed(operation):
     assert torch.equal(first, again)
 
 
+def facts(draw: Draw) -> tuple[Any, ...]:
+    weights = None if draw.weights is None else draw.weights.tolist()
+    return draw.name, draw.shape, draw.grid, weights, draw.slack
+
+
+COMMON = {
+    "multinomial by name": lambda: torch.multinomial(input=ROWS, num_samples=2, replacement=True),
+    "multinomial into a tensor": lambda: torch.multinomial(
+        ROWS, 1, out=torch.zeros(2, 1, dtype=torch.int64)
+    ),
+    "a method": lambda: ROWS.multinomial(2),
+    "uniform_ by name": lambda: torch.empty(4).uniform_(to=3.0),
+    "a size by name": lambda: torch.rand(size=(2, 2), dtype=torch.float64),
+}
+
+
+@pytest.mark.parametrize("operation", [*KNOWN.values(), *COMMON.values()], ids=[*KNOWN, *COMMON])
+def test_watching_learned_functions_shows_the_same_draws(operation):
+    # The most common ones need no dispatch mode then.
+    whole, few = Recorder(), Recorder()
+    functions = learn(lambda supplier: _seen(operation, supplier, None))
+    for recorder, watch in ((whole, None), (few, functions)):
+        torch.manual_seed(7)
+        _seen(operation, recorder, watch)
+    assert [facts(draw) for draw in few.draws] == [facts(draw) for draw in whole.draws]
+    assert few.own == whole.own
+
+
+def _seen(operation: Callable[[], Any], supplier: Any, functions: Any) -> None:
+    with watched(supplier, Relay(), functions):
+        operation()
+
+
 @pytest.mark.parametrize("operation", UNKNOWN.values(), ids=UNKNOWN)
 def test_an_operation_without_a_known_law_is_seen(operation):
     recorder = Recorder()

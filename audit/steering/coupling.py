@@ -8,6 +8,7 @@ or whose choice had other weights, counts as not foretold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,29 +19,48 @@ from audit.harness.batches import Keys, Rows, draft
 from audit.statistics.binomial import upper_limit
 from audit.steering.answers import Answer, joined
 from audit.steering.blocks import EXCEPTION, Codes
+from audit.steering.freshness import UNFORETOLD, Freshness
 from audit.steering.grids import Indices
 from audit.steering.map import Leaf, Node
 from audit.steering.probing import Prober
 from audit.steering.tape import as_drawn
 
-UNFORETOLD = -9
-CHUNK = 4096  # rows that are foretold together, at least
+CHUNK = 8192  # rows that are foretold together; no call has more
 KEPT = 64  # rows of a chunk that are kept where they were not foretold
 
 
 @dataclass(frozen=True)
 class Coupling:
-    """rows and mismatches of the fresh calls, and the bound h, wrong at most delta often."""
+    """Fresh rows, in how many calls, and how many of either were not foretold.
+
+    The bounds are each wrong at most delta often, the one on rows provided that the rows of a call
+    are independent, as the contract of a sampler demands.
+    """
 
     rows: int
     mismatches: int
     calls: int
     delta: float
+    broken_calls: int = 0
 
     @property
     def bound(self) -> float:
-        """The most that the sampler and its map differ in total variation."""
+        """The most that the sampler and its map differ in total variation: h."""
         return upper_limit(self.mismatches, self.rows, self.delta)
+
+    @property
+    def call_bound(self) -> float:
+        """The largest share of calls in which some row is not foretold, whatever ties rows."""
+        return upper_limit(self.broken_calls, self.calls, self.delta)
+
+
+def rows_needed(bound: float, delta: float) -> int:
+    """Returns the fresh rows that give this bound where all of them are foretold.
+
+    >>> rows_needed(1e-5, 1e-3), rows_needed(1e-6, 1e-3)
+    (690773, 6907752)
+    """
+    return math.ceil(math.log(delta) / math.log1p(-bound))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +82,27 @@ class Missed:
 def couple(
     prober: Prober, maps: Mapping[int, Node], *, rows: int, delta: float, purpose: str
 ) -> tuple[Coupling, Missed]:
-    """Returns the coupling over `rows` fresh rows, and some of those that were not foretold."""
+    """Returns the coupling over `rows` fresh rows, and some of those that were not foretold.
+
+    Raises: UnsteerableError where the random numbers of the rows are not fresh.
+    """
     keys = Keys.of(prober.blocks.deck, seed=prober.seed, purpose=purpose)
-    before, wrong = prober.calls, 0
+    before, wrong, broken = prober.calls, 0, 0
     kept: list[Missed] = []
-    chunk = max(prober.size, CHUNK)
-    for start in range(0, rows, chunk):
-        blocks, answer = _fresh(prober, keys, range(start, min(start + chunk, rows)))
-        missed = np.flatnonzero(foretold(maps, blocks, answer) != answer.codes)
+    freshness = Freshness(prober.layout)
+    for start in range(0, rows, CHUNK):
+        blocks, answer = _fresh(prober, keys, range(start, min(start + CHUNK, rows)))
+        codes = foretold(maps, blocks, answer)
+        freshness.check(answer)
+        freshness.count(blocks, codes)
+        missed = np.flatnonzero(codes != answer.codes)
         wrong += len(missed)
+        broken += len(np.unique(missed // prober.size))
         kept.append(Missed(blocks[missed[:KEPT]], answer[missed[:KEPT]]))
+    freshness.weigh(maps)
     every = joined([part.answer for part in kept], len(prober.layout.by_column))
     missed_rows = Missed(np.concatenate([part.blocks for part in kept]), every)
-    return Coupling(rows, wrong, prober.calls - before, delta), missed_rows
+    return Coupling(rows, wrong, prober.calls - before, delta, broken), missed_rows
 
 
 def _fresh(prober: Prober, keys: Keys, trials: range) -> tuple[Indices, Answer]:

@@ -95,7 +95,7 @@ class Uniform:
         near = np.rint(unit * 2.0**self.bits).astype(np.int64)
         if self.dtype in _SHORT:
             near = self._lowest(values)
-        return np.clip(near, self.first, self.last)
+        return np.minimum(np.maximum(near, self.first), self.last)
 
     def _lowest(self, values: Values) -> Indices:
         """Returns the lowest index of each value where several are rounded to one."""

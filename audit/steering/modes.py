@@ -63,7 +63,7 @@ def confirm(prober: Prober, missed: Missed) -> None:
 
 def unsteady(prober: Prober) -> str:
     """Returns what is wrong where rows that come twice with the same numbers differ, else ""."""
-    request = _rows(prober, np.arange(TWICE if prober.size > 1 else ALONE))
+    request = _rows(prober, np.arange(TWICE if isinstance(prober.mode, Batched) else ROWS))
     once, again = (prober.run(request).codes for _ in range(2))
     changed = int((once != again).sum())
     return (
@@ -106,11 +106,16 @@ def _rows(prober: Prober, numbers: Indices) -> Request:
 
 
 def _steady(prober: Prober, alone: Answer) -> bool:
-    """Returns whether rows emit the same whatever rows stand beside them."""
+    """Returns whether rows emit the same whatever rows stand beside them.
+
+    Raises: UnsteerableError where a call that failed this gives something else when it is repeated.
+    """
     rng = np.random.default_rng(prober.seed)
     for _ in range(REPEATS):
         order = rng.permutation(ROWS)
         codes = prober.run(_rows(prober, order)).codes
         if not np.array_equal(codes[np.argsort(order)][:ALONE], alone.codes):
+            if not np.array_equal(prober.run(_rows(prober, order)).codes, codes):
+                raise UnsteerableError(_reason(prober))
             return False
     return True

@@ -28,6 +28,11 @@ class Probes:
     hints: Indices = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     _shares: dict[int, Values] = field(default_factory=dict)
 
+    def hint(self, coins: Indices) -> None:
+        """Takes the numbers of rows int64 [rows, columns] as hints, besides those there are."""
+        more = ((0, 0), (0, coins.shape[1] - self.hints.shape[1]))
+        self.hints = np.concatenate([np.pad(self.hints, more, constant_values=ABSENT), coins])
+
     def numbers(self, random: int) -> Indices:
         """Returns the numbers of so many random probes and of all hints."""
         return np.concatenate([np.arange(random), RANDOM + np.arange(len(self.hints))])

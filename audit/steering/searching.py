@@ -36,7 +36,8 @@ Search = Generator[Question, Answer, Found]
 class Effort:
     """How much a search asks: probes, first looks at a number, parts of a bisection, contexts.
 
-    compared: the probes that a turning point is at least held against. lonely: turning points seen
+    compared: the probes that a turning point is at least held against; inside: indices of a range
+    that all probes are held against. lonely: turning points seen
     by one probe each that make a number no threshold. lanes: parts of a bisection in a race;
     paces: how often it is held; fresh: fresh races that must be foretold.
     """
@@ -45,6 +46,7 @@ class Effort:
     compared: int = 4
     lonely: int = 6
     looks: int = 33
+    inside: int = 6
     arity: int = 16
     lanes: int = 4
     paces: int = 6
@@ -53,7 +55,9 @@ class Effort:
 
 
 # Where every row costs a call, few rows are worth more than few rounds.
-LEAN = Effort(probes=8, compared=2, lonely=3, looks=17, arity=2, lanes=2, paces=2, fresh=64)
+LEAN = Effort(
+    probes=8, compared=2, lonely=3, looks=17, inside=1, arity=2, lanes=2, paces=2, fresh=64
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,10 +23,7 @@ Signatures = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """The turning points of a number; sure: several probes see each of them.
-
-    One that a single probe sees may belong to that probe alone.
-    """
+    """The turning points of a number; sure: they hang on no other number (`_sure`)."""
 
     decision: Decision
     sure: bool
@@ -42,15 +39,60 @@ def choice(context: Context, column: int, base: Answer, unit: Unit) -> Decision 
     return node, [context.deciding([column], [thing]) for thing in things]
 
 
-def split(context: Context, column: int, probes: Probes, effort: Effort) -> Search[Turning | None]:
-    """Finds the turning points of a number, None where they depend on what is not decided."""
+def split(
+    context: Context,
+    column: int,
+    probes: Probes,
+    effort: Effort,
+    *,
+    looks: Sequence[int] = (),
+) -> Search[Turning | None]:
+    """Finds the turning points of a number, None where they depend on what is not decided.
+
+    looks: indices that must be looked at. A few probes find the points; then all of them are held
+    against some indices between, and where one of those shows more, all of them search again.
+    """
+    everything = probes.numbers(effort.probes)
+    starts = yield from _starts(context, column, probes, effort, looks)
+    if starts is None:
+        return None
     grid = probes.layout.by_column[column].grid
     assert grid is not None
-    everything = probes.numbers(effort.probes)
-    points = _first_looks(grid, effort, probes.hinted(column))
-    signatures = yield from _signatures(context, column, points, everything)
+    ranges = list(pairwise((*starts, grid.last + 1)))
+    missed = yield from _missed(context, column, ranges, everything, effort.inside)
+    if missed and effort.compared < len(everything):
+        harder = replace(effort, compared=len(everything))
+        again = yield from split(context, column, probes, harder, looks=[*looks, *missed])
+        return again
+    turns = np.array(starts[1:])
+    both = yield from _signatures(context, column, np.concatenate([turns - 1, turns]), everything)
+    seen = both[: len(turns)] != both[len(turns) :]
+    contexts = [context.deciding([column], [(start + stop - 1) // 2]) for start, stop in ranges]
+    return Turning((Split(column=column, grid=grid, starts=starts), contexts), _sure(seen))
+
+
+def _sure(seen: npt.NDArray[np.bool_]) -> bool:
+    """Returns whether turning points are those of one number, from who sees them [turns, probes].
+
+    A point that hardly any probe sees, or two that no probe sees both, may come from what the
+    probes set for other numbers: those are better decided first.
+    """
+    enough = seen.sum(axis=1) >= max(2, seen.shape[1] // 8)
+    together = seen.astype(np.int64) @ seen.T.astype(np.int64)
+    return bool(enough.all() and together.all())
+
+
+def _starts(
+    context: Context, column: int, probes: Probes, effort: Effort, looks: Sequence[int]
+) -> Search[tuple[int, ...] | None]:
+    """Finds where the ranges of a number start, None where there is one alone or far too many."""
+    grid = probes.layout.by_column[column].grid
+    assert grid is not None
+    points = _first_looks(grid, effort, [*looks, *probes.hinted(column)])
+    numbers = probes.numbers(effort.probes)
+    signatures = yield from _signatures(context, column, points, numbers)
     telling = _telling(signatures, effort.compared)
-    numbers, signatures = everything[telling], signatures[:, telling]
+    numbers, signatures = numbers[telling], signatures[:, telling]
     while len(between := _between(points, signatures, effort.arity)):
         if _scattered(signatures, effort.lonely):
             return None
@@ -58,24 +100,33 @@ def split(context: Context, column: int, probes: Probes, effort: Effort) -> Sear
         order = np.argsort(np.concatenate([points, between]))
         points = np.concatenate([points, between])[order]
         signatures = np.concatenate([signatures, more])[order]
-    turns = points[_turns(signatures) + 1]
-    if _scattered(signatures, effort.lonely) or not len(
-        turns
-    ):  # none: what made it relevant does not come again
-        return None
-    both = yield from _signatures(context, column, np.concatenate([turns - 1, turns]), everything)
-    seen = (both[: len(turns)] != both[len(turns) :]).sum(axis=1)
-    starts = (grid.first, *turns.tolist())
-    middles = [(a + b - 1) // 2 for a, b in pairwise((*starts, grid.last + 1))]
-    contexts = [context.deciding([column], [middle]) for middle in middles]
-    sure = bool((seen >= max(2, len(everything) // 8)).all())
-    return Turning((Split(column=column, grid=grid, starts=starts), contexts), sure)
+    turns = points[_turns(signatures) + 1].tolist()
+    one = not turns  # what made the number relevant does not come again
+    return None if one or _scattered(signatures, effort.lonely) else (grid.first, *turns)
 
 
-def _first_looks(grid: Grid, effort: Effort, hinted: Sequence[int]) -> Indices:
-    """Returns where a number is looked at first: its ends, evenly between, and at hints."""
+def _missed(
+    context: Context,
+    column: int,
+    ranges: Sequence[tuple[int, int]],
+    numbers: Indices,
+    inside: int,
+) -> Search[list[int]]:
+    """Finds indices inside the ranges at which some probe shows another outcome than at first."""
+    shares = np.arange(1, inside + 1) / (inside + 1)
+    points = [np.unique([a, *(a + ((b - 1 - a) * shares)).astype(np.int64)]) for a, b in ranges]
+    every = yield from _signatures(context, column, np.concatenate(points), numbers)
+    found: list[int] = []
+    for part in points:
+        own, every = every[: len(part)], every[len(part) :]
+        found += part[(own != own[0]).any(axis=1)].tolist()
+    return found
+
+
+def _first_looks(grid: Grid, effort: Effort, looks: Sequence[int]) -> Indices:
+    """Returns where a number is looked at first: its ends, evenly between, and where told."""
     evenly = grid.at((np.arange(effort.looks) + 0.5) / effort.looks)
-    return np.unique(np.concatenate([[grid.first, grid.last], evenly, hinted]).astype(np.int64))
+    return np.unique(np.concatenate([[grid.first, grid.last], evenly, looks]).astype(np.int64))
 
 
 def _signatures(

@@ -6,7 +6,8 @@ randomness cannot be taken over, the answer is `NotSteerable` and its reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import torch
@@ -46,7 +47,7 @@ def steer(
     *,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
-    coupled: int | None = None,
+    coupled: int | Callable[[float], int] | None = None,
     delta: float = 1e-3,
     tolerance: float | None = None,
     seed: int = 0,
@@ -54,7 +55,8 @@ def steer(
     """Returns the law of a sampler on a case, or why it cannot be read off.
 
     dtype: of the rows handed over. coupled: fresh rows of the proof, fixed before the first of
-    them; by default as many as about a minute allows. delta: how often the bound of the proof may
+    them, or what tells it from the rows a second of the search; by default as many as about a
+    minute allows. delta: how often the bound of the proof may
     be wrong. tolerance: what arithmetic may do to a whole round, by default that of the dtype.
 
     Raises: SamplerError where the sampler breaks its contract.
@@ -84,10 +86,15 @@ def _refusal(sampler: LoadedSampler, case: Case, device: torch.device) -> str:
     return ""
 
 
-def _steered(prober: Prober, coupled: int | None, delta: float, tolerance: float) -> SteeredLaw:
+def _steered(
+    prober: Prober, coupled: int | Callable[[float], int] | None, delta: float, tolerance: float
+) -> SteeredLaw:
+    begun = time.monotonic()
     settle(prober)
-    maps = _mapped(prober)
+    maps = maps_of(prober)
     search = Asked(prober.calls, prober.rows)
+    if callable(coupled):
+        coupled = coupled(search.rows / (time.monotonic() - begun))
     rows = coupled or COUPLED[type(prober.mode)]
     coupling, _ = couple(prober, maps, rows=rows, delta=delta, purpose="proof")
     law = law_of(prober.blocks, maps)
@@ -103,15 +110,20 @@ def _steered(prober: Prober, coupled: int | None, delta: float, tolerance: float
     )
 
 
-def _mapped(prober: Prober) -> dict[int, Node]:
-    """Returns the maps of all blocks.
+def maps_of(prober: Prober) -> dict[int, Node]:
+    """Returns the maps of all blocks of a prober that has settled.
 
     Raises: UnsteerableError, for rows that differ under the same numbers if there are any.
     """
     try:
-        return _refined(prober, Effort() if isinstance(prober.mode, Batched) else LEAN)
+        return _refined(prober, Effort() if _cheap(prober) else LEAN)
     except UnsteerableError as error:
         raise UnsteerableError(unsteady(prober) or str(error)) from error
+
+
+def _cheap(prober: Prober) -> bool:
+    """Returns whether rows cost little: a call takes any number and draws for all of them."""
+    return isinstance(prober.mode, Batched) and prober.sampler.facts.max_batch is None
 
 
 def _refined(prober: Prober, effort: Effort) -> dict[int, Node]:
@@ -119,13 +131,14 @@ def _refined(prober: Prober, effort: Effort) -> dict[int, Node]:
     maps = explore(prober, effort, range(len(prober.blocks.chances)))
     for attempt in range(REFINEMENTS):
         rows = PILOT[type(prober.mode)]
+        rows = rows if _cheap(prober) else min(rows, PILOT[Looped])
         _, missed = couple(prober, maps, rows=rows, delta=0.5, purpose=f"pilot {attempt}")
         told = missed.without_exceptions()
         if not len(told):
             break
         confirm(prober, told)
-        prober.probes.hints = told.answer.coins[:HINTS]
-        maps |= explore(prober, effort, sorted(set(told.blocks.tolist())))
+        prober.probes.hint(told.answer.coins[:HINTS])
+        maps = explore(prober, effort, range(len(prober.blocks.chances)))
     return maps
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from audit.steering.answers import ABSENT, Answer
 from audit.steering.blocks import Codes
 from audit.steering.draws import Draw, Weights
-from audit.steering.grids import Indices
+from audit.steering.grids import Indices, Values
 from audit.steering.layout import Layout, Mode, Place, Unit
 
 # A unit, the rows of the call it is drawn for, and their weights float64 [rows, width, n]: returns
@@ -33,7 +33,8 @@ class Tape:
         self._layout, self._mode, self._rows, self._choose = layout, mode, rows, choose
         self._seen: Counter[Any] = Counter()
         self._drawn = 0
-        self._coins: dict[int, Indices] = {}
+        self._coins: dict[int, Indices] = {}  # what was chosen, int64 [rows, width] by unit
+        self._own: dict[int, Values] = {}  # the generator's own values, NaN where there is none
         self._weights: dict[int, Weights] = {}
         self.failure: Exception | None = None
 
@@ -55,24 +56,47 @@ class Tape:
         weights = None if draw.weights is None else place.by_row(draw, draw.weights, rows)
         chosen = self._choose(unit, slice(0, 1) if place.shared else place.rows, weights)
         if not place.shared:
-            own = place.by_row(draw, draw.own, rows) if chosen is None else chosen
-            self._note(unit, place, own, weights)
+            self._note(unit, place, draw, chosen, weights)
         return None if chosen is None else place.flat(draw, chosen, rows)
 
-    def _note(self, unit: Unit, place: Place, coins: Indices, weights: Weights | None) -> None:
-        if unit.start not in self._coins:
-            self._coins[unit.start] = np.full((self._rows, unit.width), ABSENT)
-        self._coins[unit.start][place.rows] = coins
+    def _note(
+        self,
+        unit: Unit,
+        place: Place,
+        draw: Draw,
+        chosen: Indices | None,
+        weights: Weights | None,
+    ) -> None:
+        """Remembers the numbers of rows; the own ones as they come, to be read all at once."""
+        start, rows = unit.start, place.rows
+        if chosen is not None:
+            self._room(self._coins, start, (unit.width,), ABSENT)[rows] = chosen
+        else:
+            own = place.by_row(draw, draw.read(), rows.stop - rows.start)
+            self._room(self._own, start, (unit.width,), np.nan)[rows] = own
         if weights is not None:
-            empty = np.zeros((self._rows, unit.width, unit.choices))
-            self._weights.setdefault(unit.start, empty)[place.rows] = weights
+            self._room(self._weights, start, (unit.width, unit.choices), 0.0)[rows] = weights
+
+    def _room(self, kept: dict[int, Any], start: int, width: tuple[int, ...], empty: float) -> Any:
+        if start not in kept:
+            kept[start] = np.full((self._rows, *width), empty)
+        return kept[start]
 
     def answer(self, codes: Codes) -> Answer:
         """Returns the codes with the numbers that led to them."""
         coins = np.full((self._rows, len(self._layout.by_column)), ABSENT)
-        for start, values in self._coins.items():
-            coins[:, start : start + values.shape[1]] = values
+        own = {start: self._read(start, values) for start, values in self._own.items()}
+        for start, values in (*self._coins.items(), *own.items()):
+            part = coins[:, start : start + values.shape[1]]
+            part[values != ABSENT] = values[values != ABSENT]
         weights = {
             start + i: w[:, i] for start, w in self._weights.items() for i in range(w.shape[1])
         }
         return Answer(codes, coins, weights)
+
+    def _read(self, start: int, values: Values) -> Indices:
+        """Returns the indices behind the generator's own values of a unit."""
+        grid, there = self._layout.by_column[start].grid, ~np.isnan(values)
+        known = np.where(there, values, 0.0)
+        indices = known.astype(np.int64) if grid is None else grid.indices(known)
+        return np.where(there, indices, ABSENT)

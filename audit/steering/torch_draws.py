@@ -36,31 +36,65 @@ class TorchDraws(TorchDispatchMode):
             return func(*args, **(kwargs or {}))
         given = _bound(func, args, kwargs or {})
         name = func.overloadpacket.__name__
-        weights = _weights(name.rstrip("_"), given)  # before the operation may overwrite them
-        result = func(*args, **(kwargs or {}))
-        if not isinstance(result, torch.Tensor):
-            self._supplier(Draw(site_of(), f"torch.{name}", (), lambda: np.zeros(1)))
-        elif weights is not None and _distinct(given):
-            self._show_distinct(given, weights, result)
-        else:
-            self._show(_draw(name, given, weights, result), result)
-        return result
+        return shown(self._supplier, name, given, lambda: func(*args, **(kwargs or {})))
 
-    def _show(self, draw: Draw, result: torch.Tensor) -> None:
-        chosen = self._supplier(draw)
-        if chosen is not None:
-            values = chosen if draw.grid is None else draw.grid.values(chosen)
-            result.copy_(torch.from_numpy(np.ascontiguousarray(values)).reshape(draw.shape))
 
-    def _show_distinct(self, given: Arguments, weights: Weights, result: torch.Tensor) -> None:
-        """Shows draws without replacement one by one, each without what was drawn before."""
-        site, picks = site_of(), result.reshape(len(weights), -1)
-        left = weights.copy()
-        for place in range(picks.shape[1]):
-            own = picks[:, place]
-            part = _draw("multinomial", given, left.copy(), own.reshape(-1, 1), site=(*site, place))
-            self._show(part, own.reshape(-1, 1))
-            left[np.arange(len(left)), own.cpu().numpy()] = 0.0
+def shown(
+    supplier: Supplier, name: str, given: Arguments, operation: Callable[[], Any]
+) -> torch.Tensor | Any:
+    """Returns what a random operation returns, with the values that the supplier gives.
+
+    given: its arguments by the names of its schema.
+    """
+    weights = _weights(name.rstrip("_"), given)  # before the operation may overwrite them
+    result = operation()
+    if not isinstance(result, torch.Tensor):
+        supplier(Draw(site_of(), f"torch.{name}", (), lambda: np.zeros(1)))
+    elif weights is not None and _distinct(given):
+        _show_distinct(supplier, given, weights, result)
+    else:
+        _show(supplier, _draw(name, given, weights, result), result)
+    return result
+
+
+def _show(supplier: Supplier, draw: Draw, result: torch.Tensor) -> None:
+    chosen = supplier(draw)
+    if chosen is not None:
+        values = chosen if draw.grid is None else draw.grid.values(chosen)
+        result.copy_(torch.from_numpy(np.ascontiguousarray(values)).reshape(draw.shape))
+
+
+def _show_distinct(
+    supplier: Supplier, given: Arguments, weights: Weights, result: torch.Tensor
+) -> None:
+    """Shows draws without replacement one by one, each without what was drawn before."""
+    site, picks = site_of(), result.reshape(len(weights), -1)
+    left = weights.copy()
+    for place in range(picks.shape[1]):
+        own = picks[:, place]
+        part = _draw("multinomial", given, left.copy(), own.reshape(-1, 1), site=(*site, place))
+        _show(supplier, part, own.reshape(-1, 1))
+        left[np.arange(len(left)), own.cpu().numpy()] = 0.0
+
+
+_POSITIONAL: Mapping[str, tuple[str, ...]] = {
+    "rand": (),
+    "rand_like": (),
+    "multinomial": ("self", "num_samples", "replacement"),
+    "exponential_": ("self", "lambd"),
+    "uniform_": ("self", "from", "to"),
+}
+
+
+def arguments_of(name: str, args: Sequence[Any], kwargs: Arguments) -> Arguments | None:
+    """Returns the arguments of a call of a torch function by name, None where they may differ.
+
+    Only for the most common functions, which so need no dispatch mode, and less than half the time.
+    """
+    if name not in _POSITIONAL or "out" in kwargs:
+        return None
+    given = dict(zip(_POSITIONAL[name], args, strict=False)) | dict(kwargs)
+    return given | {"self": given["input"]} if "input" in given else given
 
 
 def _bound(func: Any, args: Sequence[Any], kwargs: Arguments) -> Arguments:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from audit.steering.draws import Draw, Supplier
 from audit.steering.grids import Indices
 from audit.steering.numpy_draws import Relay
-from audit.steering.torch_draws import TorchDraws
+from audit.steering.torch_draws import TorchDraws, arguments_of, shown
 
 
 class _Few(TorchFunctionMode):
@@ -33,6 +34,10 @@ class _Few(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func not in self._functions:
             return func(*args, **(kwargs or {}))
+        given = arguments_of(func.__name__, args, kwargs or {})
+        if given is not None:
+            operation = partial(func, *args, **(kwargs or {}))
+            return shown(self._supplier, func.__name__, given, operation)
         with TorchDraws(self._supplier):
             return func(*args, **(kwargs or {}))
 

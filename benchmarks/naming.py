@@ -1,9 +1,15 @@
 """How often a fault is given its name, what is outside the catalogue none, and a correct rule none.
 
-Rounds are drawn from exact laws of (draft block, emitted block); no sampler is run. A name counts
-as right where the likeliest suspect is the fault or an alias of it, at whatever strength and
-constant; "listed" where it is one of the suspects. Seeds come from the operating system; the first
-one is printed, and --first-seed repeats a run.
+Names are given after a FAIL only. The rounds of a fault, and of a behaviour outside the catalogue,
+are therefore taken to be those of an audit that has shown a bias, however few they are; those of a
+correct rule to be those of an audit in which a declared rule was not followed, where correct rules
+compete with the faults (`--open`: all rounds are). A name counts as right where the likeliest
+suspect is the fault or an alias of it, at whatever strength and constant: "alone" where there is no
+other suspect, "of 3" where it is one of three suspects at most, likeliest or not. "none" says that
+no fault is named. "bound" is what nobody can do better than (`naming_bounds.py`); behaviours
+outside the catalogue that a catalogued law imitates, with a bound below 99 %, have their own line.
+
+Seeds come from the operating system; the first one is printed, and --first-seed repeats a run.
 """
 
 from __future__ import annotations
@@ -12,50 +18,21 @@ import argparse
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cache, partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from common import spread
-from scipy import special
+from naming_bounds import bound
+from naming_questions import QUESTIONS, Question, apart, field_of, rules_of
 
-from audit.diagnosis.field import Field
 from audit.diagnosis.naming import named
-from audit.diagnosis.observed import Pairs, Seen
-from audit.exact.catalogue import RULES
-from audit.exact.chain import Branch, Chain, residual
-from audit.exact.faults import block_laws
-from audit.exact.faults.acceptance import squared_ratio
-from audit.exact.paths import Rounds, Step
-from audit.exact.ratios import Ratios, clipped_ratio, constant, whole
-from audit.exact.rule import RoundLaw, Rule
-from audit.exact.rules import RATIO, target
-from audit.selection import select_cases
 from audit.statistics.binomial import lower_limit, upper_limit
 
-TOLERANCE = 3e-6
-GROUPS = {
-    "chain": ("basis-1", "basis-2"),
-    "block": ("block-basis",),
-    "independent": ("tree-basis",),
-    "independent, deeper": ("tree-two-paths",),
-    "distinct": ("tree-basis-distinct",),
-    "distinct, deeper": ("tree-two-levels",),
-    "fixed": ("tree-fixed",),
-}
-BASES = {"chain": "ratio", "block": "block"}  # in the other groups every fault is asked about
-EMITS_NOTHING = "correction-missing"  # an empty row is an error, and is never counted
-
-
-@dataclass(frozen=True)
-class Question:
-    """Rounds by a rule, on the cases of a group; `wanted` is the right name, "" for none."""
-
-    rule: Rule
-    group: str
-    wanted: str
+GOAL = 0.99
+FEW = 3  # suspects, among which a right name still helps
+SURE = 10.8  # mean log-likelihood ratio at which two laws are told apart in 99 % of runs
 
 
 @dataclass(frozen=True)
@@ -65,191 +42,107 @@ class Answer:
     suspects: tuple[tuple[str, ...], ...]
     fits: bool
 
-    def leads(self, name: str) -> bool:
-        """Returns whether this is the name given; "": none is."""
-        return name in self.suspects[0] if self.suspects else not name
+    def right(self, asked: Question) -> bool:
+        """Returns whether this is the right answer: the likeliest suspect, or that there is none.
 
-    def lists(self, name: str) -> bool:
-        """Returns whether this is one of the suspects."""
-        return any(name in ids for ids in self.suspects)
+        That a correct rule fits is the right answer to a correct rule only.
+        """
+        if asked.wanted:
+            return bool(self.suspects) and asked.wanted in self.suspects[0]
+        return not self.suspects and not (self.fits and asked.failed)
+
+    def alone(self, asked: Question) -> bool:
+        """Returns whether the right answer is the only one."""
+        return self.right(asked) and len(self.suspects) <= 1
+
+    def helps(self, asked: Question) -> bool:
+        """Returns whether the right answer is among few."""
+        if not asked.wanted:
+            return self.right(asked)
+        return len(self.suspects) <= FEW and any(asked.wanted in ids for ids in self.suspects)
+
+    def wrong(self, asked: Question) -> bool:
+        """Returns whether the likeliest suspect is a wrong one."""
+        return bool(self.suspects) and not self.right(asked)
 
 
-@cache
-def pairs_of(group: str) -> tuple[Pairs, ...]:
-    """Returns the cases of a group, which keep the laws worked out so far."""
-    return tuple(Pairs(case, TOLERANCE) for case in select_cases(GROUPS[group]))
+@dataclass(frozen=True)
+class Asked:
+    """A question, its answers, and the largest share of them that can be right."""
+
+    question: Question
+    answers: Sequence[Answer]
+    bound: float
+
+    @property
+    def kind(self) -> str:
+        """Which line of the table it belongs to."""
+        outside = self.question.failed and not self.question.wanted
+        like = outside and self.bound < GOAL
+        return f"{self.question.kind}, but like it" if like else self.question.kind
+
+    def share(self, *, of: str) -> list[bool]:
+        """Returns of every answer whether it is "right", "alone", "helps" or "wrong"."""
+        return [getattr(one, of)(self.question) for one in self.answers]
 
 
-@cache
-def field_of(group: str) -> Field:
-    """Returns the entries that compete on the cases of a group."""
-    return Field.of([pairs.case for pairs in pairs_of(group)])
-
-
-def answer(number: int, *, names: Sequence[str], seed: int, runs: int, rounds: int) -> Answer:
+def answer(
+    number: int, *, names: Sequence[str], seed: int, runs: int, rounds: int, opened: bool
+) -> Answer:
     """Returns what rounds drawn from a law are named: that of the question number // runs."""
-    rng, asked = np.random.default_rng(seed + number), QUESTIONS[names[number // runs]]
-    seen = []
-    for pairs in pairs_of(asked.group):
-        counts = rng.multinomial(rounds, given(pairs, asked.rule))
-        seen.append(Seen(pairs, counts, counts * 0))
-    naming = named(seen, field_of(asked.group))
-    return Answer(tuple(one.ids for one in naming.suspects), bool(naming.fits))
+    asked = QUESTIONS[names[number // runs]]
+    seen = asked.drawn(rounds, np.random.default_rng([seed, 0, number]))
+    found = named(seen, field_of(asked.group, biased=asked.failed and not opened))
+    return Answer(tuple(one.ids for one in found.suspects), bool(found.fits))
 
 
-def after_token_0(wrong: RoundLaw) -> RoundLaw:
-    """Returns the ratio rule with another fallback where the first drafted token is 0."""
-
-    def law(rounds: Rounds) -> list[Branch]:
-        first, second, *others = RATIO(rounds)
-        there = whole(rounds.tokens[:, 0] == 0).column()
-        rows = there * wrong(rounds)[1].rows[0] + there.complement() * second.rows[0]
-        return [first, replace(second, rows=(rows,)), *others]
-
-    return law
-
-
-def one_or_other(one: RoundLaw, other: RoundLaw, share: Fraction) -> RoundLaw:
-    """Returns the rule that follows one rule in a share of the rounds, and else the other."""
-
-    def law(rounds: Rounds) -> list[Branch]:
-        parts = ((one, constant(share)), (other, constant(1 - share)))
-        return [
-            replace(branch, chance=branch.chance * weight)
-            for rule, weight in parts
-            for branch in rule(rounds)
-        ]
-
-    return law
-
-
-def cubed_in_test(step: Step) -> Ratios:
-    """Returns min(1, p^3 / q), the cube not normalised."""
-    return clipped_ratio(step.px * step.px * step.px, step.qx)
-
-
-def squared_residual(step: Step) -> Ratios:
-    """Returns max(p - q, 0) squared."""
-    return residual(step) * residual(step)
-
-
-BONUS_FROM_DRAFT = Chain(bonus=block_laws.last_draft_row)
-OUTSIDE: dict[str, RoundLaw] = {
-    "whole target row and bonus from q": replace(BONUS_FROM_DRAFT, fallback=target),
-    "squared ratio and whole target row": Chain(accept=squared_ratio, fallback=target),
-    "uniform fallback after token 0 only": after_token_0(RULES["uniform-fallback"].law),
-    "p cubed in the test, not normalised": Chain(accept=cubed_in_test),
-    "bonus from q, and whole target row in a tenth": one_or_other(
-        replace(BONUS_FROM_DRAFT, fallback=target), BONUS_FROM_DRAFT, Fraction(1, 10)
-    ),
-    "draft row or swapped ratio, half each": one_or_other(
-        RULES["draft-fallback"].law, RULES["swapped-ratio"].law, Fraction(1, 2)
-    ),
-}
-NEAR_THE_CATALOGUE: dict[str, RoundLaw] = {  # too near for 500 rounds, and shown for that
-    "residual squared": Chain(fallback=squared_residual),
-    "whole target row or always accept, half each": one_or_other(
-        RULES["full-target-fallback"].law, RULES["always-accept"].law, Fraction(1, 2)
-    ),
-}
-
-
-def catalogued() -> Iterator[Question]:
-    """Yields a question for every correct rule of each group, and for every fault in the first
-    group that tells it from them.
-    """
-    asked: set[str] = set()
-    for group in GROUPS:
-        right = field_of(group).correct
-        yield from (Question(rule, group, "") for rule in right)
-        for rule in faults(group):
-            if rule.id not in asked and min(apart(rule, other, group)[1] for other in right) > 0:
-                asked.add(rule.id)
-                yield Question(rule, group, rule.id)
-
-
-def rules_of(group: str) -> list[Rule]:
-    """Returns the entries whose rounds can be counted on the cases of a group."""
-    return [rule for rule in field_of(group).entries if rule.id != EMITS_NOTHING]
-
-
-def faults(group: str) -> list[Rule]:
-    """Returns the faults that are asked about in a group."""
-    base = BASES.get(group)
-    listed = (rule for rule in rules_of(group) if rule.family != "lossless")
-    return [rule for rule in listed if base in (None, rule.base)]
-
-
-def apart(one: Rule, other: Rule, group: str) -> tuple[float, float]:
-    """Returns how far two laws are apart on the cases of a group.
-
-    First the log-likelihood ratio that a round of each case gives on the average, in natural
-    logarithms, under the first rule; then the largest total variation.
-    """
-    laws = [(given(pairs, one), given(pairs, other)) for pairs in pairs_of(group)]
-    ratio = sum(float(special.rel_entr(p, (1 - TOLERANCE) * q + TOLERANCE / len(q)).sum())
-                for p, q in laws)  # fmt: skip
-    return ratio, max(float(np.abs(p - q).sum() / 2) for p, q in laws)
-
-
-def given(pairs: Pairs, rule: Rule) -> np.ndarray:
-    """Returns a rule's law of the rounds in which it emits something."""
-    law = pairs.law(rule)
-    return law / law.sum()
-
-
-def outside() -> Iterator[Question]:
-    """Yields a question for every behaviour outside the catalogue."""
-    for name, law in (OUTSIDE | NEAR_THE_CATALOGUE).items():
-        yield Question(Rule(name, "fault", name, "", "", law), "chain", "")
-
-
-def questions() -> dict[str, Question]:
-    """Returns all questions by name."""
-    asked = [*catalogued(), *outside()]
-    return {f"{one.rule.id} ({one.group})": one for one in asked}
-
-
-QUESTIONS = questions()
+def bound_of(number: int, *, names: Sequence[str], seed: int, rounds: int, opened: bool) -> float:
+    """Returns the bound of the question of this number."""
+    rng = np.random.default_rng([seed, 1, number])
+    return bound(QUESTIONS[names[number]], rounds, rng, biased=not opened)
 
 
 def main() -> None:
-    """Prints a line for every question that is not always answered rightly, and the shares."""
+    """Prints a line for every question that is not always answered rightly, and the table."""
+    options = arguments()
+    rounds, seed, runs = options.rounds, options.first_seed, options.runs
+    print(f"first seed {seed}, {rounds} rounds a case")
+    names = [name for name, one in QUESTIONS.items() if options.only in f"{one.kind}: {name}"]
+    work = partial(answer, names=names, seed=seed, runs=runs, rounds=rounds, opened=options.open)
+    answers = spread(work, range(len(names) * runs), processes=options.processes)
+    limit = partial(bound_of, names=names, seed=seed, rounds=rounds, opened=options.open)
+    bounds = spread(limit, range(len(names)), processes=options.processes)
+    asked = [
+        Asked(QUESTIONS[name], answers[place * runs : (place + 1) * runs], bounds[place])
+        for place, name in enumerate(names)
+    ]
+    for one in asked:
+        if not all(one.share(of="right")):
+            print("\n".join(missed(one, rounds)))
+    print("\n".join(table(asked)))
+
+
+def arguments() -> argparse.Namespace:
+    """Returns the options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100, help="runs of each question")
     parser.add_argument("--rounds", type=int, default=500, help="rounds of each case")
     parser.add_argument("--only", default="", help="questions whose kind or name holds this")
+    parser.add_argument("--open", action="store_true", help="no bias is taken for shown")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--first-seed", type=int, default=secrets.randbits(48))
-    options = parser.parse_args()
-    print(f"first seed {options.first_seed}, {options.rounds} rounds a case")
-    shares: dict[str, list[bool]] = {}
-    names = [n for n, asked in QUESTIONS.items() if options.only in f"{kind_of(asked)}: {n}"]
-    runs, seed = options.runs, options.first_seed
-    work = partial(answer, names=names, seed=seed, runs=runs, rounds=options.rounds)
-    answers = spread(work, range(len(names) * runs), processes=options.processes)
-    for place, name in enumerate(names):
-        report(name, answers[place * runs : (place + 1) * runs], shares, options.rounds)
-    for kind, right in shares.items():
-        print(f"{kind:<32}{share(right)}")
+    return parser.parse_args()
 
 
-def report(
-    name: str, answers: Sequence[Answer], shares: dict[str, list[bool]], rounds: int
-) -> None:
-    """Adds the answers to a question to the shares, and prints them where any is wrong."""
-    asked = QUESTIONS[name]
-    right = [one.leads(asked.wanted) for one in answers]
-    kind = kind_of(asked)
-    shares.setdefault(kind, []).extend(right)
-    if asked.wanted:
-        listed = [one.lists(asked.wanted) for one in answers]
-        shares.setdefault(f"{kind}, listed", []).extend(listed)
-    if not all(right):
-        wrong = Counter(one.suspects or one.fits for one in answers if not one.leads(asked.wanted))
-        print(f"{name}: {share(right)}; instead {wrong.most_common(2)}")
-        if asked.wanted:
-            print(f"    {nearest(asked, rounds)}", flush=True)
+def missed(asked: Asked, rounds: int) -> list[str]:
+    """Returns what was answered instead, and why it may have been."""
+    question = asked.question
+    wrong = Counter(one.suspects or one.fits for one in asked.answers if not one.right(question))
+    lines = [
+        f"{question.name}: {share(asked.share(of='right'))} of {len(asked.answers)}, at best "
+        f"{asked.bound:.1%}; instead {wrong.most_common(2)}"
+    ]
+    return [*lines, f"    {nearest(question, rounds)}"] if question.wanted else lines
 
 
 def nearest(asked: Question, rounds: int) -> str:
@@ -258,23 +151,40 @@ def nearest(asked: Question, rounds: int) -> str:
     distances = {rule.id: apart(asked.rule, rule, asked.group) for rule in others}
     name = min(distances, key=distances.__getitem__)
     ratio, far = distances[name]
-    return f"nearest: {name}, TV {far:.3f}, mean log-likelihood ratio {rounds * ratio:.1f}"
+    return (
+        f"nearest: {name}, TV {far:.3f}, mean log-likelihood ratio {rounds * ratio:.1f}; told "
+        f"apart in {GOAL:.0%} after about {SURE / ratio:,.0f} rounds a case"
+    )
 
 
-def kind_of(asked: Question) -> str:
-    """Returns which of the goals a question is about."""
-    if asked.rule.id in OUTSIDE:
-        return "outside the catalogue"
-    if asked.rule.id in NEAR_THE_CATALOGUE:
-        return "outside, but near it"
-    return f"faults, {asked.group}" if asked.wanted else "correct rules"
+def table(asked: Iterable[Asked]) -> list[str]:
+    """Returns the shares by kind of question, a line each."""
+    kinds: dict[str, list[Asked]] = {}
+    for one in asked:
+        kinds.setdefault(one.kind, []).append(one)
+    head = f"{'kind':<32}{'asked':>6}{'runs':>7}{'right':>28}"
+    head += "".join(f"{word:>9}" for word in ("alone", "of 3", "wrong", "none", "bound"))
+    return [head, *(line(kind, group) for kind, group in kinds.items())]
+
+
+def line(kind: str, asked: Sequence[Asked]) -> str:
+    """Returns the line of one kind of question."""
+    right, alone, helps, wrong = (
+        [answer for one in asked for answer in one.share(of=word)]
+        for word in ("right", "alone", "helps", "wrong")
+    )
+    none = [not one.suspects for group in asked for one in group.answers]
+    shares = (np.mean(part) for part in (alone, helps, wrong, none))
+    best = np.mean([one.bound for one in asked])
+    cells = "".join(f"{part:>9.1%}" for part in (*shares, best))
+    return f"{kind:<32}{len(asked):>6}{len(right):>7}{share(right):>28}{cells}"
 
 
 def share(right: Sequence[bool]) -> str:
     """Returns a share with its 95 % interval."""
     k, n = sum(right), len(right)
     low, high = lower_limit(k, n, 0.025), upper_limit(k, n, 0.025)
-    return f"{k / n:8.2%}  ({low:.2%} to {high:.2%}, {n} runs)"
+    return f"{k / n:.2%} ({low:.2%} to {high:.2%})"
 
 
 if __name__ == "__main__":

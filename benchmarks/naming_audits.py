@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from common import campaign, spread
-from naming import GROUPS, QUESTIONS, share
+from naming import share
+from naming_questions import GROUPS, QUESTIONS
 
 from audit.judgement.suspicion import diagnoses_of
 from audit.verdict import Budget

@@ -27,7 +27,7 @@ from audit.exact.faults import block_laws
 from audit.exact.rule import Parameter, Rule
 from audit.exact.rules import target
 from audit.selection import select_cases
-from tests.diagnosed import pairs_of, seen_of
+from tests.diagnosed import expected_counts, pairs_of, seen_of
 from tests.worlds import case_of, row
 
 BASIS = pairs_of("basis-1", "basis-2")
@@ -75,6 +75,35 @@ def test_a_correct_rule_is_told_from_its_own_weak_fault() -> None:
     """The negative control: at a strength of a tenth the fault is named."""
     found = diagnosed("always-accept", rounds=2000, share=0.1)
     assert found.suspects[0].ids[0] == "always-accept"
+
+
+def test_where_a_bias_was_shown_a_correct_rule_must_lead_by_more() -> None:
+    """`block-one-coin` is 4.4 natural logarithms from `block` after 500 rounds: too few by
+    themselves, and enough where an audit has excluded what is correct."""
+    seen = [seen_of(one, "block-one-coin") for one in BLOCK]
+    alone = diagnose(seen)
+    assert alone.suspects == ()
+    assert "block" in alone.fits
+    assert diagnose(seen, biased=True).ids[0] == "block-one-coin"
+
+
+@pytest.mark.parametrize("correct", ["ratio", "block"])
+def test_a_fault_that_acts_in_no_round_explains_nothing(correct: str) -> None:
+    """Where the counts are those of a correct rule after all, no share of a fault is its name."""
+    found = diagnosed(correct, rounds=20_000)
+    again = diagnose([seen_of(one, correct, rounds=20_000) for one in BASIS], biased=True)
+    assert again.suspects == ()
+    assert again.fits == found.fits
+
+
+def test_two_faults_of_which_one_is_seen_in_rare_pairs_are_unlisted() -> None:
+    """Rare pairs are pooled, which hides from G what the accept tests and recovered tokens show."""
+    seen = []
+    for pairs in BASIS:
+        laws = [pairs.law(RULES[name]) for name in ("full-target-fallback", "always-accept")]
+        counts = expected_counts(sum(laws) / 2, 500)
+        seen.append(Seen(pairs, counts, counts * 0))
+    assert diagnose(seen, biased=True).suspects == ()
 
 
 def test_the_strength_of_a_fault_is_estimated() -> None:

@@ -18,6 +18,7 @@ from audit.diagnosis.steps import (
     hypergeometric,
     two_sided,
     worst_of_each,
+    worst_p_value,
 )
 from audit.exact.catalogue import RULES
 from tests.diagnosed import expected_counts, pairs_of, seen_of
@@ -111,6 +112,15 @@ def test_the_hypergeometric_p_value_is_scipys() -> None:
         law = stats.hypergeom(n, marked, drawn)
         exact = 2 * min(law.sf(events - 1), law.cdf(events))
         assert hypergeometric(events, drawn, marked, n) == pytest.approx(min(exact, 1), rel=1e-9)
+
+
+@pytest.mark.parametrize("wrong", ["always-accept", "full-target-fallback"])
+def test_the_worst_step_is_found_whatever_the_others_do(wrong: str) -> None:
+    """Bonferroni over all steps of both cases; the right law's own counts refute nothing."""
+    seen = [seen_of(BASIS, "ratio"), seen_of(ARTICLE, wrong)]
+    right = [one.pairs.law(RULES["ratio"]) for one in seen]
+    assert worst_p_value(seen, right) < 1e-9
+    assert worst_p_value(seen, [right[0], ARTICLE.law(RULES[wrong])]) == 1
 
 
 def test_holm_is_the_closed_bonferroni() -> None:

@@ -62,11 +62,19 @@ def test_a_suspect_is_said_to_be_consistent_and_what_it_does() -> None:
 
 
 def test_strength_constant_and_aliases_are_said() -> None:
-    assert suspicion.conclusion(diagnosis(suspects=(LENIENT, FALLBACK))) == (
+    assert suspicion.conclusion(diagnosis(suspects=(LENIENT,))) == (
         "Consistent with: lenience (accepts too much; lenience about 0.302 (0.27 to 0.333); in "
-        "about 25.1 (20 to 31) % of the rounds), the same law here as always-accept; or "
-        "full-target-fallback (draws from p)."
+        "about 25.1 (20 to 31) % of the rounds), the same law here as always-accept."
     )
+
+
+def test_several_suspects_are_listed_with_their_probabilities() -> None:
+    one, other = replace(FALLBACK, posterior=0.814), replace(LENIENT, posterior=0.186)
+    said = suspicion.conclusion(diagnosis(suspects=(one, other)))
+    assert said.startswith(
+        "Consistent with: full-target-fallback (draws from p), probability 81 %; or lenience ("
+    )
+    assert said.endswith("the same law here as always-accept, probability 19 %.")
 
 
 def test_no_name_is_said_to_be_none() -> None:

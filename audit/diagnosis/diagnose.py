@@ -13,13 +13,16 @@ from audit.exact.catalogue import RULES
 from audit.exact.rule import Rule
 
 
-def diagnose(seen: Sequence[Seen], *, claims: str = "", declared: str = "") -> Diagnosis:
+def diagnose(
+    seen: Sequence[Seen], *, claims: str = "", declared: str = "", biased: bool = False
+) -> Diagnosis:
     """Returns what the counts of cases of one draft shape say, all of them taken together.
 
     It is meant for counts that have failed an audit. claims: the rule whose law was judged in
-    place of the target's. declared: the rule that the sampler says it follows.
+    place of the target's. declared: the rule that the sampler says it follows. biased: the audit
+    has shown that the target's law is not followed, not only that a declared rule is not.
     """
-    field = Field.of([one.case for one in seen], claims=claims)
+    field = Field.of([one.case for one in seen], claims=claims, biased=biased)
     naming = named(seen, field)
     base, found = _departures(seen, _bases(naming, field, claims or declared))
     return Diagnosis(

@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy import special
 
 from audit.case import Case
-from audit.diagnosis.fitting import Fit, fitted
-from audit.diagnosis.goodness import goodness_of_fit, may_come_from
+from audit.diagnosis.fitting import QUANTILE, Fit, fitted
+from audit.diagnosis.goodness import FIT_LEVEL, fit_of_pairs, may_come_from
 from audit.diagnosis.hypotheses import Score, at, score
 from audit.diagnosis.likelihood import Likelihood
 from audit.diagnosis.observed import Seen
@@ -24,36 +24,49 @@ from audit.exact.catalogue import RULES, rules_for
 from audit.exact.engine import completed_law, target_law
 from audit.exact.rule import Rule
 
+FALSE_ALARM = 1e-6  # chance that a correct rule is shown to be biased: an audit's usual alpha
 NEAR = 30.0  # natural logarithm of the evidence within which an entry is tried further
 LEAST_GAIN = 10.0  # the same, by which an entry that is open somewhere must lead elsewhere
-_TELLING = 5  # cases at most on which all entries are tried,
-_CELLS = 2**17  # and their cells, unless there is one case alone
+_TELLING = 4  # cases at most on which all entries are tried,
+_CELLS = 2**13  # and their cells, unless there is one case alone
 _MANY = 8  # entries at least that are fitted where none of the best does fit
 _MOST = 12  # entries that are fitted in any case: where more are near, little is known
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The entries of the catalogue for drafts of one shape; correct: those that are no fault."""
+    """The entries of the catalogue for drafts of one shape.
+
+    correct: those that are no fault. prior: how probable each of them is beforehand beside a fault.
+    """
 
     entries: tuple[Rule, ...]
     correct: tuple[Rule, ...]
+    prior: float = 1.0
 
     @classmethod
-    def of(cls, cases: Sequence[Case], *, claims: str = "") -> Field:
+    def of(cls, cases: Sequence[Case], *, claims: str = "", biased: bool = False) -> Field:
         """Returns the field of cases of one draft shape.
 
-        claims: the rule whose law was judged in place of the target's; it is no fault.
+        claims: the rule whose law was judged in place of the target's; it is no fault. biased: an
+        audit has shown that the target's law is not followed, as it does of a correct rule with
+        the chance FALSE_ALARM.
         """
         entries = tuple(RULES[name] for name in rules_for(cases[0]))
         correct = (rule for rule in entries if rule.id == claims or is_correct(rule, cases))
-        return cls(entries, tuple(correct))
+        return cls(entries, tuple(correct), FALSE_ALARM if biased else 1.0)
 
     def scores(self, entries: Iterable[Rule], likelihood: Likelihood) -> list[Score]:
         """Returns the scores of entries that say enough, best first."""
-        found = (score(e, likelihood, always=e in self.correct) for e in entries)
+        found = (self._score(entry, likelihood) for entry in entries)
         told = (one for one in found if self._tells(one, likelihood))
         return sorted(told, key=lambda one: -one.log_evidence)
+
+    def _score(self, entry: Rule, likelihood: Likelihood) -> Score:
+        if entry not in self.correct:
+            return score(entry, likelihood, always=False)
+        found = score(entry, likelihood, always=True)
+        return replace(found, log_evidence=found.log_evidence + math.log(self.prior))
 
     def _tells(self, one: Score, likelihood: Likelihood) -> bool:
         """Returns whether an entry explains the cases that it is closed on better than all others.
@@ -65,6 +78,18 @@ class Field:
             return True
         return likelihood.tells(rule, one.strength, self.correct) >= LEAST_GAIN
 
+    def explains(self, fit: Fit, likelihood: Likelihood) -> bool:
+        """Returns whether a fit is one of a fault, and says more than a correct rule does.
+
+        Fitted to a share or constant of its own, a fault may be a correct rule, or close to one.
+        """
+        if fit.score.entry in self.correct:
+            return False
+        if fit.height - likelihood.at(fit.score.entry, 1.0) <= QUANTILE / 2:
+            return True
+        correct = max(likelihood.at(rule, 1.0) for rule in self.correct)
+        return fit.height - correct >= QUANTILE / 2
+
     def best(self, likelihood: Likelihood) -> tuple[list[Score], list[Fit]]:
         """Returns the scores on all cases of the entries that may be the best, and their fits.
 
@@ -74,7 +99,10 @@ class Field:
         return scores, refined(scores, likelihood)
 
     def log_odds(self, scores: Iterable[Score]) -> float:
-        """Returns the logarithm of how much likelier all faults are than the best correct rule."""
+        """Returns the logarithm of how much likelier all faults are than the best correct rule.
+
+        What was known beforehand is counted in.
+        """
         faults = [one.log_evidence for one in scores if one.entry not in self.correct]
         correct = [one.log_evidence for one in scores if one.entry in self.correct]
         others = len(self.entries) - len(self.correct)
@@ -95,8 +123,12 @@ class Field:
 
 def most_telling(seen: Sequence[Seen], base: Rule) -> list[Seen]:
     """Returns the few cases that depart most from a rule, and that laws are soon worked out on."""
-    surprise = {one: (goodness_of_fit([one], base), -one.trials) for one in seen}
-    ranked = sorted(seen, key=surprise.__getitem__)[:_TELLING]
+
+    def rank(one: Seen) -> tuple[bool, float, int]:
+        p_value = fit_of_pairs([one], base)
+        return one.pairs.size > _CELLS or p_value > FIT_LEVEL, p_value, -one.trials
+
+    ranked = sorted(seen, key=rank)[:_TELLING]
     cells = itertools.accumulate(one.pairs.size for one in ranked)
     few = [one for one, size in zip(ranked, cells, strict=True) if size <= _CELLS]
     return few or ranked[:1]

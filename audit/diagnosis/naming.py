@@ -3,7 +3,8 @@
 Faults and correct rules compete, so that a correct rule is never given a fault's name: a fault is
 named only where all faults together, by their prior, are LEAST_ODDS times as likely as every
 correct rule, which a correct sampler sees with a chance of about 1 / LEAST_ODDS at most, whenever
-it is asked; and only where the law that is named fits. "Unlisted" is any law of emitted blocks
+it is asked; and only where the law that is named fits. Where an audit has shown a bias, a correct
+rule is as improbable beforehand as such a false alarm is. "Unlisted" is any law of emitted blocks
 given the draft block; it is as probable beforehand as all entries together, which share evenly.
 
 References: Jeffreys (1961) on Bayes factors.
@@ -42,19 +43,20 @@ class Naming:
 def named(seen: Sequence[Seen], field: Field) -> Naming:
     """Returns what the counts of cases of one draft shape name."""
     likelihood = Likelihood(seen)
-    scores, (best, *others) = field.best(likelihood)
+    scores, fits = field.best(likelihood)
+    faults = [fit for fit in fits if field.explains(fit, likelihood)]
+    best = (faults or fits)[0]
     unlisted = float(likelihood.free.sum()) + math.log(len(field.entries))
-    total = float(special.logsumexp([unlisted, *_evidence([best, *others], scores)]))
+    total = float(special.logsumexp([unlisted, *_evidence(fits, scores)]))
     fit = goodness_of_fit(seen, best.rule, best.share)
     found = Naming((), (), math.exp(unlisted - total), fit)
-    if field.log_odds(scores) < math.log(LEAST_ODDS):
+    if not faults or field.log_odds(scores) < math.log(LEAST_ODDS):
         fitting = (rule.id for rule in field.correct if may_come_from(rule, seen))
         return replace(found, fits=tuple(fitting))
     if fit < FIT_LEVEL or unlisted > best.log_evidence:
         return found
-    near = [f for f in others if best.log_evidence - f.log_evidence <= math.log(BAYES_FACTOR)]
-    faults = [fit for fit in (best, *near) if fit.score.entry not in field.correct]
-    return replace(found, suspects=tuple(_suspect(one, total) for one in _alike(faults, seen)))
+    near = [f for f in faults if best.log_evidence - f.log_evidence <= math.log(BAYES_FACTOR)]
+    return replace(found, suspects=tuple(_suspect(one, total) for one in _alike(near, seen)))
 
 
 def _evidence(fits: Sequence[Fit], scores: Iterable[Score]) -> list[float]:
@@ -76,8 +78,13 @@ def _alike(fits: Iterable[Fit], seen: Sequence[Seen]) -> list[list[Fit]]:
     return classes
 
 
+def _complexity(fit: Fit) -> tuple[bool, bool]:
+    """Returns what decides which entry of one law leads: a fault, and one without a constant."""
+    return fit.score.entry.lossless, fit.constants is not None
+
+
 def _suspect(alike: Sequence[Fit], total: float) -> Suspect:
-    leader = min(alike, key=lambda fit: fit.score.entry.lossless)
+    leader = min(alike, key=_complexity)
     entry = leader.score.entry
     constant, strength = intervals(leader)
     rule = entry if constant is None else at(entry, simplest(constant))

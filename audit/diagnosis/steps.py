@@ -35,6 +35,21 @@ def departures(seen: Sequence[Seen], rule: Rule) -> list[Departure]:
     return [replace(one, p_value=p_value) for one, p_value in pairs if p_value <= LEVEL]
 
 
+def worst_p_value(seen: Sequence[Seen], laws: Sequence[Array]) -> float:
+    """Returns the p-value of the step that departs most from the laws of the cases, of all steps.
+
+    Bonferroni's: it is at most a with a chance of at most a where the laws are right.
+    """
+    asked = [
+        _against_rule(one, law, event, layout).p_value
+        for one, law, layout in zip(
+            seen, laws, map(Layout.of, (s.pairs for s in seen)), strict=True
+        )
+        for event in _possible(one, layout)
+    ]
+    return min(1.0, len(asked) * min(asked, default=1.0))
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Returns ascending p-values adjusted so that any of them is wrong at its level only.
 
@@ -62,10 +77,14 @@ def worst_of_each(found: Iterable[Departure]) -> tuple[Departure, ...]:
 
 def _asked(seen: Seen, law: Array) -> Iterator[Departure]:
     layout = Layout.of(seen.pairs)
-    for event in layout.events():
-        if seen.counts[event.given].any():
-            yield _against_rule(seen, law, event, layout)
-            yield _against_other_calls(seen, event)
+    for event in _possible(seen, layout):
+        yield _against_rule(seen, law, event, layout)
+        yield _against_other_calls(seen, event)
+
+
+def _possible(seen: Seen, layout: Layout) -> Iterator[Event]:
+    """Yields the events that could have happened in what was seen."""
+    return (event for event in layout.events() if seen.counts[event.given].any())
 
 
 def _against_rule(seen: Seen, law: Array, event: Event, layout: Layout) -> Departure:

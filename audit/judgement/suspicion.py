@@ -35,7 +35,15 @@ def _diagnosis(group: Sequence[Monitor]) -> Diagnosis:
         [_seen(monitor) for monitor in group],
         claims=setup.claims if setup.claims and verifies(rule(setup.claims), setup.case) else "",
         declared=declared[0] if len(declared) == 1 else "",
+        biased=not setup.claims and any(map(_is_biased, group)),
     )
+
+
+def _is_biased(monitor: Monitor) -> bool:
+    """Returns whether a case has failed for its law, not only for a declared rule."""
+    shown = monitor.preservation
+    only_the_law = monitor.conformity is None
+    return bool(monitor.failures) and bool(only_the_law or shown.deviates() or shown.excluded())
 
 
 def _seen(monitor: Monitor) -> Seen:

@@ -5,7 +5,7 @@ Nothing is ever said to be certain: a name is what the counts are consistent wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from audit.diagnosis.results import Departure, Diagnosis, Estimate, Suspect
 from audit.render.plain import clean
@@ -24,11 +24,18 @@ MOST_SHOWN = 3
 def conclusion(diagnosis: Diagnosis) -> str:
     """Returns the sentence on which fault it may be."""
     if diagnosis.suspects:
-        return f"Consistent with: {'; or '.join(map(suspect, diagnosis.suspects))}."
+        return f"Consistent with: {'; or '.join(_listed(diagnosis.suspects))}."
     if diagnosis.fits:
         rules = " or ".join(diagnosis.fits)
         return f"No fault is named: these counts may also come from {rules}, a correct rule."
     return "No catalogued fault fits: unlisted."
+
+
+def _listed(suspects: Sequence[Suspect]) -> list[str]:
+    """Returns the suspects in words, each with its probability where there are several."""
+    if len(suspects) == 1:
+        return [suspect(suspects[0])]
+    return [f"{suspect(one)}, probability {100 * one.posterior:.0f} %" for one in suspects]
 
 
 def suspect(one: Suspect) -> str:

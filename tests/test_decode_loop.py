@@ -17,7 +17,7 @@ from audit.exact.state_laws import state_law, table_of
 from audit.samplers.decoders.faults import KEEPING
 from audit.samplers.decoders.interface import decoder_facts
 from audit.samplers.decoders.loading import load_decoder, wrap_decoder
-from audit.samplers.decoders.loop import decode
+from audit.samplers.decoders.loop import Loop
 from audit.samplers.models.table import TableModel
 from audit.state.running import call, calls
 from audit.statistics.chi_square import cressie_read
@@ -132,7 +132,9 @@ def test_names_and_facts_of_decoders(tmp_path) -> None:
             load_decoder(spec)
     for given, said in (
         ({"model": "module"}, "unknown key 'model'; did you mean models"),
-        ({"models": "keras"}, "takes models as 'keras'"),
+        ({"models": "keras"}, "must be one of module, transformers"),
+        ({"rules": ["top_q"]}, "must be a list of any of repetition_penalty"),
+        ({"lookup": 1}, "must be True or False"),
         ({"max_batch": 0}, "whole number from 1"),
         (3, "make it a dict"),
     ):
@@ -145,8 +147,8 @@ def test_a_lossy_rule_can_be_decoded_with() -> None:
 
     world = world_of(g2(2))
     models = TableModel(g2(2).target, 3), TableModel(g2(2).draft, 3)
-    tokens = decode(
+    tokens = Loop(verify=SAMPLERS["always-accept"])(
         *models, world.prompts(SEQUENCES), max_new_tokens=4, num_speculative_tokens=2,
-        generator=generator(1), verify=SAMPLERS["always-accept"],
+        generator=generator(1),
     )  # fmt: skip
     assert cressie_read(counted(world, tokens), world.law, n=SEQUENCES).p_value < FALSE_ALARM

@@ -126,7 +126,7 @@ def test_a_stop_token_that_is_forgotten_by_chance_changes_the_law() -> None:
         return text if len(whole) == 0 else whole.repeat(len(text), 1)[: len(text)]
 
     biased.draftproof = {"max_batch": None}  # type: ignore[attr-defined]
-    record = audit_state(biased, BASIS, settings=replace(QUICK, sequences=400))
+    record = audit_state(biased, BASIS, settings=replace(QUICK, sequences=800))
     assert any("with a stop token the law" in r for w in record.worlds for r in w.reasons)
 
 
@@ -234,3 +234,20 @@ def test_a_permuted_vocabulary_is_broken(capsys, tmp_path) -> None:
     record = audit_state("reference", BASIS, settings=replace(QUICK, watched=25), vocabulary=mapped)
     assert record.outcome is StateOutcome.CONSISTENT
     assert first_line(record).startswith("✓ CONSISTENT  reference: TV of 4 tokens")
+
+
+def test_a_greedy_difference_between_equal_tokens_is_a_tie() -> None:
+    tied = context_free(2, "2/5 2/5 1/5", "1/2 3/10 1/5")
+
+    def highest(target, draft, prompt_ids, *, greedy=False, max_new_tokens, **more):
+        if not greedy:
+            return decode(target, draft, prompt_ids, max_new_tokens=max_new_tokens, **more)
+        return torch.ones(len(prompt_ids), max_new_tokens, dtype=torch.int64)
+
+    highest.draftproof = {"max_batch": None}  # type: ignore[attr-defined]
+    record = audit_state(highest, [tied], settings=replace(QUICK, sequences=100, watched=2))
+    (world,) = record.worlds
+    assert world.greedy is not None
+    assert (world.greedy.first, world.greedy.structural) == (1, False)
+    assert "at token 1, where two tie" in "".join(world.notes)
+    assert record.outcome is not StateOutcome.BROKEN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +17,18 @@ broke its contract or raised, 70 internal error, 130 interrupted.
 """
 
 
+def _prompt(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
+    from audit.state.settings import prompt_of
+
+    return prompt_of(text)
+
+
+def _options(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> object:
+    from audit.state.settings import options_of
+
+    return options_of(texts)
+
+
 @click.command(epilog=EXIT_CODES)
 @click.argument("decoder", metavar="DECODER")
 @click.option(
@@ -27,9 +40,19 @@ broke its contract or raised, 70 internal error, 130 interrupted.
 )
 @click.option(
     "--architecture",
+    "architectures",
     multiple=True,
     type=click.Choice(["gpt2", "llama"]),
     help="Run in a world of two tiny random models as well, for decoders of transformers' models.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    callback=_options,
+    metavar="KEY=VALUE",
+    help="A sampling rule (repetition_penalty, grammar, temperature, top_k, top_p, min_p) or an "
+    "argument of DECODER, such as form=prompt-lookup. Repeatable.",
 )
 @click.option(
     "--sequences",
@@ -54,7 +77,12 @@ broke its contract or raised, 70 internal error, 130 interrupted.
     help="Tokens judged together. Default: one more than a round can emit, at least 3.",
 )
 @click.option(
-    "--prompt", default="1", show_default=True, metavar="IDS", help="Token ids, with commas."
+    "--prompt",
+    default="1",
+    show_default=True,
+    callback=_prompt,
+    metavar="IDS",
+    help="Token ids, with commas.",
 )
 @click.option(
     "--vocabularies",
@@ -80,39 +108,47 @@ broke its contract or raised, 70 internal error, 130 interrupted.
 @click.option("--delta", type=Finite(1), default=1e-3, show_default=True, help="As in run.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
     help="The seed of everything that is drawn.")  # fmt: skip
+@click.option(
+    "--timeout",
+    type=Finite(),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest that one call of a decoder of yours may take, in a process of its own.",
+)
+@click.option(
+    "--in-process", is_flag=True, help="Run a decoder of yours in this process, without a limit."
+)
 @click.option("--json", metavar="FILE", help="Write the record ('-': to stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Print the first line only, and no progress.")
 @exit_zero
 @color_option
 @click.pass_obj
 def state(
-    command: str, /, decoder: str, cases: tuple[str, ...], architecture: tuple[str, ...],
-    prompt: str, vocabularies: tuple[Path, Path] | None, vocabulary_map: Path | None,
-    json: str | None, quiet: bool, exit_zero: bool, **settings: int | float | None,
+    command: str, /, decoder: str, cases: tuple[str, ...],
+    vocabularies: tuple[Path, Path] | None, vocabulary_map: Path | None,
+    timeout: float, in_process: bool,
+    json: str | None, quiet: bool, exit_zero: bool, **settings: Any,
 ) -> int:  # fmt: skip
     """Runs DECODER over several rounds: do its states match the text that it has emitted?
 
     DECODER is reference, fault:ID of a state fault, transformers, module:object or
-    path/to/file.py:object. It runs in this process. This is evidence on states, and no verdict on
-    the sampling rule.
+    path/to/file.py:object. This is evidence on states, and no verdict on the sampling rule.
     """
     from audit.render.state import first_line, state_text
-    from audit.state.auditing import DEFAULT_CASES, audit_state
+    from audit.state.apart import audit_named
     from audit.state.record import to_json
-    from audit.state.settings import StateSettings, prompt_of
+    from audit.state.settings import StateSettings
     from audit.state.vocabulary import compare_files
 
     check_places(json=json)
-    record = audit_state(
+    record = audit_named(
         decoder,
-        cases or DEFAULT_CASES,
-        settings=StateSettings(
-            prompt=prompt_of(prompt),
-            architectures=architecture,
-            **settings,  # type: ignore[arg-type]
-        ),
+        cases or None,
+        settings=StateSettings(**settings),
         vocabulary=compare_files(vocabularies, vocabulary_map),
         command=command,
+        timeout=0 if in_process else timeout,
         progress=lambda world: None if quiet else click.echo(f"state: {world}", err=True),
     )
     color, width = stdout_color(), stdout_width()

@@ -121,6 +121,7 @@ _LISTED = (
     ),
 )  # fmt: skip
 STATE_FAULTS: Mapping[str, StateFault] = {fault.id: fault for fault in _LISTED}
+CHANGING = tuple(fault.id for fault in _LISTED if not fault.lossless)  # the emitted law
 
 
 def state_fault(id_: str) -> StateFault:

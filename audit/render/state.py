@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from audit.exact.state_faults import CHANGING
 from audit.render.plain import clean
 from audit.render.text import STYLES, plain_table, rendered
 from audit.render.words import Sign, e_value, fixed
@@ -55,10 +56,11 @@ def state_text(record: StateRecord, *, color: bool, width: int) -> str:
 
 def _settings(record: StateRecord) -> str:
     told = record.settings
+    options = "".join(f", {name}={value}" for name, value in told.options.items())
     return (
         f"up to {told.sequences:,} sequences a world, {told.watched} of them call by call, epsilon "
         f"{told.epsilon:g}, alpha {told.alpha:g}, delta {told.delta:g}, seed {told.seed}, "
-        f"{record.seconds:.0f} s"
+        f"{record.seconds:.0f} s{clean(options, 200)}"
     )
 
 
@@ -107,6 +109,11 @@ def _compared(world: WorldResult) -> str:
         said.append(f"greedy text equal on {equal} of {world.greedy.prompts} prompts")
     if world.stops is not None:
         said.append(f"{world.stops.stopped} of {world.stops.sequences} texts met a stop token")
+    said += [
+        f"{one.rule} {one.value} on {one.later} later tokens of a round" for one in world.rules
+    ]
+    if world.reported is not None:
+        said.append(f"{world.reported.tokens} reported log-probabilities read")
     return "; ".join(said) or "nothing but its law was compared"
 
 
@@ -134,6 +141,16 @@ def _vocabulary(record: StateRecord) -> list[RenderableType]:
 def _scope(record: StateRecord) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(SCOPE, style="dim"), Text(LOSSLESS, style="dim")]
     if record.outcome is StateOutcome.CONSISTENT:
-        unseen = ", ".join(record.not_excluded) or "none"
-        parts.append(Text(f"Listed state faults that this run does not exclude: {unseen}."))
+        parts.append(Text(_not_excluded(record)))
     return parts
+
+
+def _not_excluded(record: StateRecord) -> str:
+    """Returns what a consistent run leaves open; it leaves all open only where no law is known."""
+    if len(record.not_excluded) == len(CHANGING):
+        return (
+            "The laws of the listed state faults are not known in these worlds: the comparison of "
+            "every call decides, and reseeded-each-round shows in the law alone."
+        )
+    unseen = ", ".join(record.not_excluded) or "none"
+    return f"Listed state faults that this run does not exclude: {unseen}."

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from audit import __version__
 from audit.case import Case
 from audit.errors import UsageError
-from audit.exact.state_faults import STATE_FAULTS
+from audit.exact.state_faults import CHANGING
 from audit.samplers.decoders.interface import Decoder, LoadedDecoder
-from audit.samplers.decoders.loading import load_decoder, wrap_decoder
+from audit.samplers.decoders.loading import load_decoder, with_options, wrap_decoder
+from audit.samplers.decoders.rules import RULES, Rules
 from audit.selection import select_cases
 from audit.state.judging import SLOW, enough
 from audit.state.law import StateBudget
@@ -20,50 +21,46 @@ from audit.state.one_world import audit_world
 from audit.state.record import EXIT_CODES, StateOutcome, StateRecord, WorldResult
 from audit.state.settings import StateSettings
 from audit.state.vocabulary import VocabularyMatch
-from audit.state.worlds import World, table_world, tiny_world
+from audit.state.world import World, with_rules
+from audit.state.worlds import table_world, tiny_world
 
 DEFAULT_CASES = ("basis-1", "basis-2", "prefix-dependent-2", "block-basis")
 _ORDER = list(StateOutcome)
-_CHANGING = tuple(fault.id for fault in STATE_FAULTS.values() if not fault.lossless)
 
 
 def audit_state(
     decoder: str | Decoder,
-    cases: Sequence[str | Case] = DEFAULT_CASES,
+    cases: Sequence[str | Case] | None = None,
     *,
     settings: StateSettings | None = None,
     vocabulary: VocabularyMatch | None = None,
     command: str = "",
     progress: Callable[[str], None] = lambda _: None,
+    around: Callable[[LoadedDecoder], LoadedDecoder] = lambda loaded: loaded,
 ) -> StateRecord:
     """Returns the record of a state audit; progress is told in which world it is.
 
-    cases: as `select_cases` takes them, or cases themselves.
+    cases: as `select_cases` takes them, or cases themselves; by default DEFAULT_CASES, none for
+    models with tokenizers. around: what is put around the calls of the decoder.
 
     Raises:
         UsageError: nothing has this name, or a case does not fit.
         SamplerError: the decoder raised or broke its contract.
     """
     start, settings = time.monotonic(), settings or StateSettings()
-    loaded = load_decoder(decoder) if isinstance(decoder, str) else wrap_decoder(decoder)
+    loaded = around(_loaded(decoder, settings))
     worlds = _worlds(loaded, cases, settings)
     if not worlds:
         raise UsageError("no world is selected for a state audit; name a case or an architecture.")
     budget = StateBudget(settings.alpha, settings.delta, settings.epsilon, len(worlds))
-    results, seen = [], []
-    for world in worlds:
-        progress(world.id)
-        result, watch = audit_world(loaded, world, budget, settings)
-        results.append(result)
-        seen.append((world, watch.counts))
-    named = suspects(seen) if any(result.law_failed for result in results) else None
+    results, named = _audited(loaded, worlds, budget, settings, progress)
     unseen = _not_excluded(worlds, budget.epsilon)
-    outcome, sentence = _concluded(results, unseen, named, vocabulary, budget)
+    outcome, sentence = _concluded(worlds, results, named, vocabulary, budget)
     return StateRecord(
         draftproof=__version__,
         command=command,
         decoder=loaded.name,
-        facts=asdict(loaded.facts),
+        facts={**asdict(loaded.facts), "rules": list(loaded.facts.rules)},
         options=tuple(sorted(loaded.options)),
         identity=dict(loaded.identity),
         settings=settings,
@@ -78,34 +75,87 @@ def audit_state(
     )
 
 
+def _audited(
+    decoder: LoadedDecoder,
+    worlds: Sequence[World],
+    budget: StateBudget,
+    settings: StateSettings,
+    progress: Callable[[str], None],
+) -> tuple[list[WorldResult], StateSuspects | None]:
+    """Returns the result of every world, and the fault that they name after a failed law."""
+    results, seen = [], []
+    for world in worlds:
+        progress(world.id)
+        result, watch = audit_world(decoder, world, budget, settings)
+        results.append(result)
+        seen.append((world, watch.counts))
+    return results, suspects(seen) if any(result.law_failed for result in results) else None
+
+
+def _loaded(decoder: str | Decoder, settings: StateSettings) -> LoadedDecoder:
+    """Returns the decoder, which must apply the sampling rules that are asked for."""
+    if isinstance(decoder, str):
+        loaded = load_decoder(decoder, settings.arguments)
+    else:
+        loaded = with_options(wrap_decoder(decoder), settings.arguments)
+    for name in settings.options:
+        if name in RULES and name not in loaded.facts.rules:
+            raise UsageError(
+                f"{loaded.name} does not say that it applies {name}; list it in its "
+                'draftproof["rules"], and take the argument `rules`.'
+            )
+    return loaded
+
+
 def _worlds(
-    decoder: LoadedDecoder, cases: Sequence[str | Case], settings: StateSettings
+    decoder: LoadedDecoder, cases: Sequence[str | Case] | None, settings: StateSettings
 ) -> list[World]:
-    tables = [
-        table_world(case, decoder, length=settings.tokens, prompt=settings.prompt)
+    form, shape = decoder.facts.models, {"length": settings.tokens, "prompt": settings.prompt}
+    if cases is None:
+        cases = () if form == "tokenized" else DEFAULT_CASES
+    if settings.architectures and form not in ("transformers", "tokenized"):
+        raise UsageError(
+            f"{decoder.name} takes models as {form!r}; --architecture is for decoders of "
+            "transformers' models."
+        )
+    worlds = [
+        table_world(case, decoder, **shape)  # type: ignore[arg-type]
         for chosen in cases
         for case in ([chosen] if isinstance(chosen, Case) else select_cases([chosen]))
     ]
-    if settings.architectures and decoder.facts.models != "transformers":
+    for name in settings.architectures:
+        worlds.append(tiny_world(name, form=form, seed=settings.seed, **shape))  # type: ignore[arg-type]
+    return [_ruled(world, settings.rules) for world in worlds]
+
+
+def _ruled(world: World, rules: Rules) -> World:
+    ruled = with_rules(world, rules)
+    if ruled is None:
         raise UsageError(
-            f"{decoder.name} takes models as {decoder.facts.models!r}; --architecture is for "
-            "decoders of transformers' models."
+            f"the sampling rules leave a text of {world.id} without a next token; select another "
+            "case."
         )
-    return tables + [tiny_world(one, seed=settings.seed) for one in settings.architectures]
+    return ruled
 
 
 def _not_excluded(worlds: Sequence[World], epsilon: float) -> tuple[str, ...]:
     """Returns the faults that change the law, but by at most epsilon in every table world."""
+    known = [world for world in worlds if world.faults]
     return tuple(
-        name
-        for name in _CHANGING
-        if all(world.distance(name) <= epsilon for world in worlds if world.faults)
+        name for name in CHANGING if all(world.distance(name) <= epsilon for world in known)
     )
 
 
+def _shows_states(world: World, epsilon: float) -> bool:
+    """Returns whether a wrong state would be seen: by a fault's law, or by any dependence."""
+    if world.faults:
+        return len(_not_excluded([world], epsilon)) < len(CHANGING)
+    return world.memory() > epsilon
+
+
 def _concluded(
+    worlds: Sequence[World],
     results: Sequence[WorldResult],
-    unseen: Sequence[str],
     named: StateSuspects | None,
     vocabulary: VocabularyMatch | None,
     budget: StateBudget,
@@ -116,7 +166,7 @@ def _concluded(
         return worst.outcome, f"{worst.id}: {worst.reasons[0]}{_name(named)}"
     if vocabulary is not None and not vocabulary.same:
         return StateOutcome.BROKEN, mismatch(vocabulary)
-    if len(unseen) == len(_CHANGING) and not any(r.steps.control is not None for r in results):
+    if not any(_shows_states(world, budget.epsilon) for world in worlds):
         return StateOutcome.NOT_TESTABLE, (
             f"no selected case shows any state fault above epsilon = {budget.epsilon:g}; select "
             "one whose rows depend on the last two tokens"

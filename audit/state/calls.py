@@ -86,6 +86,9 @@ class _Reader:
         self._held = _length(cache)
 
     def after(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
+        if isinstance(output, Tensor):  # a model that is told positions and keeps its own state
+            self._read(int(args[1].min()), args[0], output, {})
+            return
         tokens = args[0] if args else kwargs["input_ids"]
         self._read(self._held, tokens, output.logits, kwargs)
 

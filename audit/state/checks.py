@@ -16,7 +16,7 @@ import torch
 from audit.harness.randomness import generator_for
 from audit.samplers.decoders.interface import LoadedDecoder
 from audit.state.running import call, calls
-from audit.state.worlds import World
+from audit.state.world import World
 from audit.statistics.e_process import Gate
 from audit.statistics.results import Result
 
@@ -73,7 +73,7 @@ def greedy(decoder: LoadedDecoder, world: World) -> Greedy:
             decoder, world, rows=1, generator=generator, length=length, prompts=prompt, greedy=True
         )
         text = torch.cat([prompt, found], 1)
-        laws = world.scratch[0](text)[0, :-1]
+        laws = world.after(text)[0, :-1]
         wrong = (laws.argmax(1) != text[0, 1:]).nonzero()
         if len(wrong):
             best, second = laws[wrong[0, 0]].topk(2).values.tolist()

@@ -1,17 +1,21 @@
 """From what was measured in a world to what is concluded of it, in sentences.
 
 Broken: the law fails, a call of the target saw another text than was emitted, greedy text departs
-by more than a tie, or text goes on behind its stop token. A draft state that departs is a note: the
-emitted law does not depend on it where q is recorded from that state.
+by more than a tie, text goes on behind its stop token, a rule is not applied to each token with its
+own text, or reported log-probabilities are not those of the law. A draft state that departs is a
+note: the emitted law does not depend on it where q is recorded from that state.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from audit.state.checks import Greedy, Stops
 from audit.state.law import LawReading, StateBudget
+from audit.state.positions import Positions
+from audit.state.reported import Reported
 from audit.state.steps import Departure
 from audit.state.watching import StepReading
 
@@ -36,12 +40,16 @@ def findings(
     steps: StepReading,
     greedy: Greedy | None,
     stops: Stops | None,
+    rules: Sequence[Positions],
+    reported: Reported | None,
     repeatable: bool,
     budget: StateBudget,
 ) -> Findings:
     """Returns the findings of one world; `law` holds what is proven against its law."""
     broken = [*law, *_steps(steps), *_greedy(greedy), *_stops(stops, budget)]
+    broken += [*_rules(rules, budget), *_reported(reported)]
     notes = [*_draft(steps, broken=bool(law)), *_unread(steps), *_tie(greedy)]
+    notes += [*_elsewhere(law, steps), *_convention(reported)]
     if not repeatable:
         notes.append("the same seed gives another text, so that a run cannot be repeated")
     return Findings(tuple(broken), dependent, tuple(notes))
@@ -108,6 +116,16 @@ def _draft(steps: StepReading, *, broken: bool) -> list[str]:
     return [f"the draft's state departs from the text in {share}; {described(first)}{effect}"]
 
 
+def _elsewhere(law: Sequence[str], steps: StepReading) -> list[str]:
+    """Returns where to look where the law fails although every call of the target was right."""
+    if not law or not steps.readable or steps.first[0] is not None:
+        return []
+    return [
+        "every law of the target was that of the emitted text: the mistake is in the rule, in q, "
+        "in the sampling rules, or in a map between vocabularies"
+    ]
+
+
 def _unread(steps: StepReading) -> list[str]:
     if steps.readable:
         return []
@@ -138,3 +156,36 @@ def _stops(stops: Stops | None, budget: StateBudget) -> list[str]:
     if stops.log_e >= budget.log_threshold(StateBudget.STOPS):
         found.append("with a stop token the law of the text is not the target's")
     return found
+
+
+def _rules(rules: Sequence[Positions], budget: StateBudget) -> list[str]:
+    found = []
+    for one in rules:
+        if one.log_e >= budget.log_threshold(StateBudget.RULES):
+            power = one.log_e / math.log(10)
+            meaning = one.meaning or "the tokens of a round do not follow it"
+            found.append(f"{one.rule} {one.value}: {meaning}, e-value 10^{power:.1f}")
+    return found
+
+
+def _reported(told: Reported | None) -> list[str]:
+    if told is None or not told.broken:
+        return []
+    found = []
+    if told.wrong:
+        like = f": they are those of {told.like}" if told.like else ""
+        found.append(
+            f"{told.wrong} of {told.tokens} reported log-probabilities are not those of the law, "
+            f"by up to {told.largest:.2g}{like}"
+        )
+    if told.missing:
+        found.append(f"{told.missing} of {told.tokens} tokens have no reported log-probability")
+    if told.beyond:
+        found.append(f"{told.beyond} log-probabilities are reported behind the end of a text")
+    return found
+
+
+def _convention(told: Reported | None) -> list[str]:
+    if told is None or told.broken or not told.wrong:
+        return []
+    return [f"the reported log-probabilities are those of {told.like}"]

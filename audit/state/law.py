@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from audit.counts import Table
-from audit.state.worlds import World
+from audit.state.world import World
 from audit.statistics.certificate import look_delta, trials_needed
 from audit.statistics.e_process import Gate
 from audit.statistics.impossible import ImpossibleEvents, impossible_events, look_alpha
@@ -37,10 +37,11 @@ class StateBudget:
     epsilon: float = 0.1
     worlds: int = 1
 
-    LAW = 0.6
+    LAW = 0.5
     IMPOSSIBLE = 0.15
     INDEPENDENCE = 0.15
     STOPS = 0.1
+    RULES = 0.1
 
     def level(self, share: float) -> float:
         """Returns the level of one world in one share of alpha."""

@@ -18,7 +18,7 @@ from scipy import special
 
 from audit.counts import Table
 from audit.exact.state_faults import STATE_FAULTS
-from audit.state.worlds import World
+from audit.state.world import World
 from audit.statistics.chi_square import likelihood_ratio
 from audit.statistics.impossible import impossible_events
 from audit.statistics.results import Result

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from audit.state.checks import Greedy, Stops
 from audit.state.law import LawReading
 from audit.state.naming import StateSuspects
+from audit.state.positions import Positions
+from audit.state.reported import Reported
 from audit.state.settings import StateSettings
 from audit.state.vocabulary import VocabularyMatch
 from audit.state.watching import StepReading
@@ -51,7 +53,8 @@ class WorldResult(_Model):
     reasons: sentences behind BROKEN, DEPENDENT or UNDECIDED. notes: what fails nothing, such as a
     draft state that loses acceptance alone. sequences_needed: how many are expected to certify a
     correct loop. law_failed: the law alone is proven not to be the target's.
-    greedy, stops: None where the decoder has no such option.
+    greedy, stops, reported: None where the decoder has no such option. rules: those it applies that
+    look at the text; they and reported ones are looked at where law and steps are sound.
     """
 
     id: str
@@ -68,6 +71,8 @@ class WorldResult(_Model):
     steps: StepReading
     greedy: Greedy | None
     stops: Stops | None
+    rules: tuple[Positions, ...] = ()
+    reported: Reported | None = None
     repeatable: bool
     counts: dict[str, int]
 

@@ -1,7 +1,8 @@
 """The rounds of a decode loop, read off the calls of its models and the text that it emitted.
 
 A round is a stretch of the draft's calls and the target's calls after them, the first of which
-verifies the draft: what it was handed agrees with the text up to the first rejected token.
+verifies the draft: what it was handed agrees with the text up to the first rejected token. Where no
+draft model is asked, as with drafts from the text itself, every call of the target is a round.
 """
 
 from __future__ import annotations
@@ -12,36 +13,56 @@ from typing import Literal, NamedTuple
 
 from audit.state.calls import Call
 
-Ending = Literal["rejection", "full acceptance", "start"]
+Ending = Literal["rejection", "full acceptance", "no draft", "start"]
 
 
 class Round(NamedTuple):
-    """The numbers of a round's calls, how it ended, and how long the text then was."""
+    """The numbers of a round's calls, and how it ended.
+
+    start, length: tokens of the text before and after it; drafted: tokens that were verified.
+    """
 
     target: tuple[int, ...]
     draft: tuple[int, ...]
     ending: Ending
+    start: int
     length: int
+    drafted: int
 
 
-def rounds_of(calls: Sequence[Call], text: Sequence[int]) -> Iterator[Round]:
-    """Yields the rounds within the text: calls of the target, and the draft's before them.
+def rounds_of(calls: Sequence[Call], text: Sequence[int], prompt: int) -> Iterator[Round]:
+    """Yields the rounds within the text, which starts with a prompt of so many tokens.
 
     Where a draft model is asked at all, a target call before which it was not asked emits nothing.
     """
     drafting = any(call.side == "draft" for call in calls)
     drafts: tuple[int, ...] = ()
+    before = prompt
     for side, group in groupby(range(len(calls)), key=lambda i: calls[i].side):
         own = tuple(group)
         if side == "draft":
             drafts = own
             continue
-        ending, length = _ending(calls[own[0]], text)
+        own = _from_verifying(calls, own, before)
+        verified = calls[own[0]]
+        ending, length = _ending(verified, text)
+        drafted = verified.held + len(verified.tokens) - before
         if drafting and not drafts:
             ending, length = "start", length - 1
+        elif drafted <= 0:
+            ending = "no draft"
         if length <= len(text):
-            yield Round(own, drafts, ending, length)
-        drafts = ()
+            yield Round(own, drafts, ending, before, length, drafted)
+        drafts, before = (), length
+
+
+def _from_verifying(calls: Sequence[Call], own: tuple[int, ...], before: int) -> tuple[int, ...]:
+    """Returns the target's calls without those, ahead of the verifying one, that read the prompt.
+
+    Some engines draft first and read the target's prompt only when there is something to verify.
+    """
+    reading = [calls[i].held + len(calls[i].tokens) <= before for i in own]
+    return own if all(reading) else own[reading.index(False) :]
 
 
 def _ending(verified: Call, text: Sequence[int]) -> tuple[Ending, int]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from audit.errors import DraftproofError, SamplerError
 from audit.harness.randomness import generator_for
 from audit.samplers.decoders.interface import LoadedDecoder
-from audit.state.worlds import World
+from audit.state.world import World
 
 MOST_ROWS = 2048
 LEAST_CALLS = 4
@@ -40,6 +40,8 @@ def call(
     Raises: SamplerError where the decoder raises, or breaks its contract.
     """
     length, decode = length or world.length, cast(Callable[..., Tensor], decoder.call)
+    if "rules" in decoder.options:
+        options["rules"] = world.rules
     try:
         tokens = decode(
             *(models or world.models),
@@ -85,6 +87,8 @@ def _complaint(tokens: object, shape: tuple[int, int], vocab_size: int, stop: ob
     """Returns what is wrong with the tokens of a call, "" where nothing is."""
     if not isinstance(tokens, Tensor):
         return f"it returned {type(tokens).__name__} in place of a tensor"
+    if tokens.ndim == 2 and len(tokens) == shape[0] and tokens.shape[1] > shape[1]:
+        return f"it emitted {tokens.shape[1]} tokens where at most {shape[1]} were asked for"
     if tokens.dtype not in _INTEGERS or tuple(tokens.shape) != shape:
         found = f"{tokens.dtype} {list(tokens.shape)}"
         return f"it returned {found} in place of int64 {list(shape)}"

@@ -11,7 +11,7 @@ its state departs, acceptance is lost and nothing else, as long as q is recorded
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,9 +20,8 @@ from torch import Tensor
 
 from audit.state.calls import SIDES, Call, Side
 from audit.state.rounds import Ending, Round, rounds_of, until
+from audit.state.world import Laws
 from audit.statistics.results import Result
-
-Laws = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -81,19 +80,20 @@ def steps_of(
     text: Sequence[int],
     *,
     prompt: int,
-    scratch: tuple[Laws, Laws],
+    scratch: tuple[Laws, Laws | None],
     tolerance: float,
 ) -> Steps:
     """Returns what the calls of a sequence show; text is the prompt and all emitted tokens.
 
-    prompt: its length. scratch: target and draft without a state. tolerance: of a distance.
+    prompt: its length. scratch: target and draft without a state, None for a draft that reads other
+    tokens. tolerance: of a distance.
     """
-    rounds = list(rounds_of(calls, text))
+    rounds = list(rounds_of(calls, text, prompt))
     own = [call for call in calls if call.side == "target"]
     target = _compared(own, text, range(prompt, len(text)), scratch[0], tolerance)
     sound = rounds if target.length is None else until(rounds, target.length)
     number, draft = -1, _Found()
-    while draft.length is None and number + 1 < len(sound):
+    while scratch[1] is not None and draft.length is None and number + 1 < len(sound):
         number += 1
         draft = _with_draft(draft, calls, sound[number], text, scratch[1], tolerance)
     found = {"target": target, "draft": draft}

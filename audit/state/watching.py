@@ -15,10 +15,10 @@ import torch
 
 from audit.harness.randomness import generator_for
 from audit.samplers.decoders.interface import LoadedDecoder
-from audit.state.calls import SIDES, watched
+from audit.state.calls import SIDES, Call, watched
 from audit.state.running import call
-from audit.state.steps import Departure, Laws, Steps, steps_of
-from audit.state.worlds import World
+from audit.state.steps import Departure, Steps, steps_of
+from audit.state.world import Laws, World
 from audit.statistics.results import Result
 
 _CPU = torch.device("cpu")
@@ -92,14 +92,21 @@ def _control(world: World, plain: Laws, seed: int) -> float:
     return max(float((one - other).abs().sum(2).max()) / 2 for one, other in pairs)
 
 
-def _watched(
-    decoder: LoadedDecoder, world: World, tolerance: float, seed: int, number: int
-) -> Steps:
-    generator = generator_for(seed, world.id, "steps", number, device=_CPU)
+def observed(
+    decoder: LoadedDecoder, world: World, *, purpose: str, seed: int, number: int
+) -> tuple[list[Call], list[int]]:
+    """Returns the model calls of one sequence, and its text with the prompt."""
+    generator = generator_for(seed, world.id, purpose, number, device=_CPU)
     length = world.length + world.gamma + 1  # so that more than two rounds are seen
     with watched(world.models) as (models, calls):
         tokens = call(decoder, world, rows=1, generator=generator, length=length, models=models)
-    text = [*world.prompt, *tokens[0].tolist()]
+    return calls, [*world.prompt, *tokens[0].tolist()]
+
+
+def _watched(
+    decoder: LoadedDecoder, world: World, tolerance: float, seed: int, number: int
+) -> Steps:
+    calls, text = observed(decoder, world, purpose="steps", seed=seed, number=number)
     return steps_of(
         calls, text, prompt=len(world.prompt), scratch=world.scratch, tolerance=tolerance
     )

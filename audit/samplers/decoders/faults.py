@@ -6,13 +6,12 @@ n [batch] is the number of accepted tokens of a round of gamma drafted ones.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from audit.samplers.decoders.interface import Decoder
-from audit.samplers.decoders.loop import Keeping, decode, emitted
+from audit.samplers.decoders.loop import Keeping, Loop, emitted
 
 
 def keeps_rejected(gamma: int, n: Tensor) -> tuple[Tensor, Tensor]:
@@ -57,4 +56,4 @@ KEEPING: Mapping[str, Keeping] = {
 
 def decoder_of(fault: str) -> Decoder:
     """Returns the decode loop with this state fault, one of KEEPING."""
-    return partial(decode, keeping=KEEPING[fault])
+    return Loop(keeping=KEEPING[fault])

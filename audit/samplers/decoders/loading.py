@@ -1,8 +1,8 @@
 """Every way to name a decode loop, and what stands behind the name.
 
 `reference` is our own loop, `fault:ID` the same with a state fault, `transformers` the assisted
-generation of the installed package; `module:object` and `path/to/file.py:object` are the user's.
-All of them run in this process, for they are handed models.
+generation of the installed package in one of its forms; `module:object` and
+`path/to/file.py:object` are the user's. Options are keyword arguments of the decoder.
 """
 
 from __future__ import annotations
@@ -11,41 +11,58 @@ import functools
 import importlib
 import inspect
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import torch
+from torch import Tensor
 
 from audit.errors import UsageError
+from audit.samplers.adapters.listing import TARGETS
+from audit.samplers.adapters.target import Target
 from audit.samplers.client import refusal
 from audit.samplers.decoders.faults import KEEPING, decoder_of
 from audit.samplers.decoders.interface import (
+    OFFERS,
     Decoder,
     DecoderFacts,
     LoadedDecoder,
     decoder_facts,
 )
 from audit.samplers.decoders.loop import decode
+from audit.samplers.decoders.rules import RULES, Option
 from audit.samplers.facts import nearest
 from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.identity_of_object import code_of_object
 from audit.samplers.transformers_adapter import INSTALL
 from audit.samplers.worker.loading import RefusedError, load
 
-OPTIONS = frozenset({"stop_token_id", "greedy"})
-_OWN = DecoderFacts(models="module", max_batch=None)
+_OWN = DecoderFacts(models="module", max_batch=None, rules=RULES)
+_ALWAYS = frozenset(
+    ("target", "draft", "prompt_ids", "max_new_tokens", "num_speculative_tokens", "generator")
+)
 _FOLDER = Path(__file__).parent
 
 
-def load_decoder(spec: str) -> LoadedDecoder:
-    """Returns the decoder that `spec` names.
+def load_decoder(spec: str, options: Mapping[str, Option] | None = None) -> LoadedDecoder:
+    """Returns the decoder that `spec` names, with keyword arguments of its own.
 
-    Raises: UsageError where nothing has this name; SamplerError where it cannot be imported.
+    Raises: UsageError where nothing has this name, or it has no such option; SamplerError where it
+    cannot be imported.
     """
+    options = dict(options or {})
+    if spec == "transformers":
+        return _transformers(**options)
+    return with_options(_named(spec), options)
+
+
+def _named(spec: str) -> LoadedDecoder:
     if spec == "reference":
         return _own(spec, decode)
-    if spec == "transformers":
-        return _transformers()
+    if spec in TARGETS:
+        return _adapted(TARGETS[spec])
     place, _, name = spec.rpartition(":")
     if place == "fault" and name in KEEPING:
         return _own(spec, decoder_of(name))
@@ -54,6 +71,21 @@ def load_decoder(spec: str) -> LoadedDecoder:
         known = nearest(spec, ["reference", "transformers", *faults])
         raise UsageError(f"no decode loop is named {known}")
     return _users(spec)
+
+
+def with_options(loaded: LoadedDecoder, options: Mapping[str, Option]) -> LoadedDecoder:
+    """Returns the decoder with keyword arguments bound.
+
+    Raises: UsageError where its signature has no such one.
+    """
+    if not options:
+        return loaded
+    known = _keywords(loaded.call) - OFFERS - _ALWAYS
+    for name in options:
+        if name not in known:
+            raise UsageError(f"{loaded.name} has no option {nearest(name, [*known, *RULES])}")
+    call = cast(Callable[..., Tensor], loaded.call)
+    return replace(loaded, call=functools.partial(call, **options))
 
 
 def wrap_decoder(decoder: Decoder) -> LoadedDecoder:
@@ -68,18 +100,33 @@ def _own(spec: str, decoder: Decoder) -> LoadedDecoder:
     return _loaded(spec, decoder, _OWN, code_of_files(files))
 
 
-def _transformers() -> LoadedDecoder:
+def _transformers(form: Option = "assistant", **unknown: Option) -> LoadedDecoder:
     try:
         importlib.import_module("transformers.utils.logging").set_verbosity_error()
     except ModuleNotFoundError as error:
         if error.name == "transformers":
             raise UsageError(f"transformers is not installed; {INSTALL}.") from None
         raise
-    from audit.samplers.decoders.transformers_decoder import FACTS, assisted_generation
+    from audit.samplers.decoders.transformers_decoder import FORMS, AssistedGeneration
 
+    for name in unknown:
+        raise UsageError(f"transformers has no option {nearest(name, ['form', *RULES])}")
+    if form not in FORMS:
+        raise UsageError(f"transformers has no form {nearest(form, FORMS)}")
     package = Path(str(importlib.import_module("transformers").__file__))
     code = code_of_module("transformers", package)
-    return _loaded("transformers", assisted_generation, FACTS, code)
+    return _loaded("transformers", AssistedGeneration(str(form)), FORMS[str(form)], code)
+
+
+def _adapted(target: Target) -> LoadedDecoder:
+    """Returns the decoder of an adapter. Raises UsageError where it only verifies."""
+    if not isinstance(target.facts, DecoderFacts):
+        raise UsageError(
+            f"{target.name} verifies and decodes nothing; audit it with `{target.command}`."
+        )
+    decoder, package = target.load(), target.package
+    code = code_of_module(package.module, package.file)
+    return _loaded(target.name, decoder, target.facts, code)
 
 
 def _users(spec: str) -> LoadedDecoder:
@@ -97,14 +144,13 @@ def _loaded(
 ) -> LoadedDecoder:
     versions = {"python": platform.python_version(), "torch": torch.__version__}
     return LoadedDecoder(
-        name, decoder, facts, _options(decoder), {"spec": name, **versions, **code}
+        name, decoder, facts, OFFERS & _keywords(decoder), {"spec": name, **versions, **code}
     )
 
 
-def _options(decoder: Decoder) -> frozenset[str]:
-    """Returns which of the optional keyword arguments the signature has."""
+def _keywords(decoder: Decoder) -> frozenset[str]:
+    """Returns the names of the parameters, none where they cannot be told."""
     try:
-        function = decoder.func if isinstance(decoder, functools.partial) else decoder
-        return OPTIONS & set(inspect.signature(function).parameters)
+        return frozenset(inspect.signature(decoder).parameters)
     except (TypeError, ValueError):
         return frozenset()

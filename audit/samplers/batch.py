@@ -27,6 +27,15 @@ def stored_once(tensor: Tensor) -> Tensor:
     return tensor[tuple(slice(1) if stride == 0 else slice(None) for stride in tensor.stride())]
 
 
+def log_probs(probs: Tensor) -> Tensor:
+    """Returns the logarithms of float32 probabilities; repeated rows are computed once.
+
+    >>> log_probs(torch.tensor([1.0, 0.0]))
+    tensor([0., -inf])
+    """
+    return stored_once(probs).float().log().expand(probs.shape)
+
+
 def seed_from(generator: torch.Generator) -> int:
     """Returns a seed drawn from the generator, 0 to 2^63 - 2."""
     drawn = torch.randint(2**63 - 1, (1,), generator=generator, device=generator.device)

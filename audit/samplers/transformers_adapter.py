@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from audit.errors import SamplerError, UsageError
-from audit.samplers.batch import seed_from, stored_once
+from audit.samplers.batch import log_probs, seed_from
 from audit.samplers.interface import Facts, StepBatch
 
 # One call of ours loops over up to max_batch rows, a fraction of a second in all.
@@ -41,7 +41,7 @@ class Verifier:
 
     def __call__(self, batch: StepBatch, generator: torch.Generator) -> Tensor:
         """Returns the emitted tokens, int64 [batch, gamma + 1], row after row."""
-        target, draft = _logits(batch.target_probs), _logits(batch.draft_probs)
+        target, draft = log_probs(batch.target_probs), log_probs(batch.draft_probs)
         tokens = torch.full(target.shape[:2], -1, device=target.device)
         cuda = [target.device] if target.is_cuda else []
         with torch.random.fork_rng(devices=cuda):
@@ -83,11 +83,6 @@ def load_verifier() -> Verifier:
 def _broken(what: str, error: Exception) -> SamplerError:
     detail = "".join(traceback.format_exception(error))
     return SamplerError(f"this transformers {what}; {INSTALL}.", detail=detail)
-
-
-def _logits(probs: Tensor) -> Tensor:
-    """Returns the logarithms of the float32 probabilities; repeated rows are computed once."""
-    return stored_once(probs).float().log().expand(probs.shape)
 
 
 def _further_arguments(function: Callable[..., Any]) -> Mapping[str, Any]:

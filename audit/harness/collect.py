@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 
@@ -44,6 +45,14 @@ class Collected:
     counts: Counts
     first_rows: Counts
     together: tuple[Together, ...]
+
+
+class Played(NamedTuple):
+    """One call: drafts int64 [batch, drafted], what was handed over, the tokens, unchecked."""
+
+    drafts: torch.Tensor
+    batch: Batch
+    tokens: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +91,12 @@ class Bench:
         if not torch.equal(self._checksum(), before):
             raise SamplerError(f"{self.sampler.name} wrote into its input; it must copy it.")
         return collected
+
+    def play(self, rows: Rows, keys: Keys, generator: torch.Generator) -> Played:
+        """Returns one call on these rows; keys: of their drafts. Raises SamplerError."""
+        drafts = draft(self.deck, rows, keys)
+        batch = self.batch(rows, drafts)
+        return Played(drafts, batch, emitted(self.sampler, batch, generator))
 
     def batch(self, rows: Rows, drafts: torch.Tensor) -> Batch:
         """Returns what the sampler reads for these rows and drafts int64 [batch, drafted]."""
@@ -144,9 +159,7 @@ class _ChunkRun:
 
     def _call(self, rows: Rows) -> None:
         bench = self._bench
-        drafts = draft(bench.deck, rows, self._draft_keys)
-        batch = bench.batch(rows, drafts)
-        tokens = emitted(bench.sampler, batch, self._generator)
+        drafts, batch, tokens = bench.play(rows, self._draft_keys, self._generator)
         self.faulty |= faulty_rows(batch, tokens).any()
         if self._read and bool(self.faulty):
             said = explain(batch, tokens)

@@ -8,10 +8,9 @@ from itertools import combinations
 
 import torch
 
-from audit.harness.batches import Keys, Rows, draft
+from audit.harness.batches import Keys, Rows
 from audit.harness.collect import Bench
 from audit.harness.randomness import generator_for
-from audit.samplers.calling import emitted
 
 _PROBES = 33  # calls, so that a generator restarted at every 2nd to 16th call repeats itself
 _PROBE_ROWS = 64
@@ -39,9 +38,9 @@ def _probe(bench: Bench, number: int) -> torch.Tensor:
     rows = min(_PROBE_ROWS, bench.batch_size) - number % 2
     zeros = torch.zeros(max(rows, 1), dtype=torch.int64, device=deck.device)
     same = Rows(zeros, zeros)
-    drafts = draft(deck, same, Keys.of(deck, seed=bench.seed, purpose="probe"))
+    keys = Keys.of(deck, seed=bench.seed, purpose="probe")
     generator = generator_for(bench.seed, "probe", number, device=deck.device)
-    return emitted(bench.sampler, bench.batch(same, drafts), generator)
+    return bench.play(same, keys, generator).tokens
 
 
 def _chance_of_order(tokens: torch.Tensor) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import select
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from audit.samplers.interface import Batch
 from audit.samplers.process import WorkerProcess
 from audit.samplers.worker import wire
 from audit.samplers.worker.output import most_accepted
+from audit.samplers.worker.stepping import Models
 
 START_SECONDS = 120.0  # importing torch and the user's packages takes none of the sampler's time
 _ALIGNMENT = 64
@@ -33,29 +35,57 @@ class WorkerSampler:
     Raises: UsageError or SamplerError where the sampler cannot be loaded.
     """
 
-    def __init__(self, spec: str, *, device: str, timeout: float, python: str = "") -> None:
+    def __init__(
+        self, spec: str, *, device: str, timeout: float, python: str = "", steps: bool = False
+    ) -> None:
         self._spec = spec
         self._timeout = timeout
         self._number = 0
-        self._process = WorkerProcess(python or sys.executable, spec=spec, device=device)
+        self._process = WorkerProcess(
+            python or sys.executable, spec=spec, device=device, steps=steps
+        )
         self.about = self._reply(START_SECONDS + timeout)
         if "error" in self.about:
             detail = self.about["detail"] + self._process.printed()
             self.close()
             raise refusal(self.about["error"], usage=self.about["usage"], detail=detail)
+        self._half = steps and self.about["halves"]
 
     def __call__(self, batch: Batch, generator: torch.Generator) -> Tensor | tuple[Tensor, Tensor]:
         """Returns what the sampler returned, as int64 tensors. Raises SamplerError."""
+        end, reply = self._asked(tensors(batch), generator)
+        return self._result(batch, end, reply["parts"])
+
+    def step(
+        self, models: Models, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Returns the drafts, claimed rows and tokens of a step sampler. Raises SamplerError."""
+        end, reply = self._asked(models.tables, generator)
+        file, rows, gamma = self._process.file, models.batch_size, models.num_speculative_tokens
+        flat = wire.read_tensor(file, torch.int64, [rows * (2 * gamma + 1)], end)
+        claimed = None
+        if reply["claimed"]:
+            shape = [rows, gamma, models.vocab_size]
+            claimed = wire.read_tensor(file, torch.float64, shape, end + flat.nbytes)
+            claimed = claimed.to(models.device)
+        flat, drafts = flat.to(models.device), rows * gamma
+        return flat[:drafts].view(rows, gamma), claimed, flat[drafts:].view(rows, gamma + 1)
+
+    def _asked(
+        self, given: Mapping[str, Tensor], generator: torch.Generator
+    ) -> tuple[int, dict[str, Any]]:
+        """Returns the reply to a request with these tensors, and where its result stands."""
         if not self._process.alive:
             raise SamplerError(f"{self._spec} cannot be called: its worker process has ended.")
         self._number += 1
-        fields, end = self._write(batch)
+        fields, end = self._write(given)
         request = {
             "number": self._number,
             "seed": seed_from(generator),
-            "device": str(batch.draft_token_ids.device),
+            "device": str(next(iter(given.values())).device),
             "fields": fields,
             "result": end,
+            "half": self._half,
         }
         self._send(request)
         reply = self._reply(self._timeout)
@@ -63,7 +93,7 @@ class WorkerSampler:
             detail = reply["detail"] + self._process.printed()
             raise SamplerError(f"{self._spec} {reply['error']}", detail=detail)
         self._process.trim_log()
-        return self._result(batch, end, reply["parts"])
+        return end, reply
 
     @property
     def ended(self) -> bool:
@@ -74,10 +104,10 @@ class WorkerSampler:
         """Ends the worker and all that it started."""
         self._process.end()
 
-    def _write(self, batch: Batch) -> tuple[list[wire.Stored], int]:
+    def _write(self, given: Mapping[str, Tensor]) -> tuple[list[wire.Stored], int]:
         """Returns where each tensor stands in the file, and the offset behind them."""
         fields, offset = [], 0
-        for name, tensor in tensors(batch).items():
+        for name, tensor in given.items():
             once = stored_once(tensor).contiguous().cpu()
             dtype = str(tensor.dtype).removeprefix("torch.")
             fields.append(wire.Stored(name, dtype, list(tensor.shape), list(once.shape), offset))

@@ -102,12 +102,13 @@ class WorkerProcess(ChildProcess):
     Raises: UsageError where `python` cannot be started.
     """
 
-    def __init__(self, python: str, *, spec: str, device: str) -> None:
+    def __init__(self, python: str, *, spec: str, device: str, steps: bool = False) -> None:
         self.file = _memory_file()
         (requests, self.requests), (self.replies, replies) = os.pipe(), os.pipe()
         lifeline, held = os.pipe()
         theirs = [requests, replies, lifeline]
-        given = {"spec": spec, "device": device, "descriptors": [*theirs, self.file]}
+        given: dict[str, object] = {"spec": spec, "device": device, "steps": steps}
+        given["descriptors"] = [*theirs, self.file]
         super().__init__(
             [python, _FOLDER, json.dumps(given)],
             theirs=theirs,

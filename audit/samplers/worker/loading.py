@@ -27,12 +27,12 @@ class RefusedError(Exception):
         self.detail = detail
 
 
-def load(spec: str) -> tuple[Any, dict[str, Any]]:
+def load(spec: str, usable: Any = callable) -> tuple[Any, dict[str, Any]]:
     """Returns the callable that `module:object` or `path.py:object` names, and where it is from.
 
-    A class is called without arguments. The origin holds the name of its `module` ("" for a file),
-    the `file` of that ("" if it has none), all `files` of the folder that are loaded by now, and
-    the `place` of its code, file and line.
+    A class is called without arguments. usable: whether an object will do. The origin holds the
+    name of its `module` ("" for a file), the `file` of that ("" if it has none), all `files` of the
+    folder that are loaded by now, and the `place` of its code, file and line.
     Raises: RefusedError, with the traceback of the user's code as detail if it failed.
     """
     place, _, name = spec.rpartition(":")
@@ -46,7 +46,7 @@ def load(spec: str) -> tuple[Any, dict[str, Any]]:
         found = getattr(found, part)
     if isinstance(found, type):
         found = guarded(f"calling the class {spec} without arguments", found)
-    if not callable(found):
+    if not usable(found):
         kind = type(found).__name__
         wanted = "name a function (batch, generator) -> tokens"
         raise RefusedError(

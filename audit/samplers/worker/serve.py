@@ -16,6 +16,7 @@ import torch
 
 from .loading import RefusedError, brief, guarded, load, own_traceback
 from .output import complaint
+from .stepping import TABLES, Halves, Models, complaint_of_step, has_halves
 from .wire import Stored, read_stored, receive, send, write_tensor
 
 
@@ -75,9 +76,12 @@ def answer(sampler: Any, request: dict[str, Any], file: int) -> dict[str, Any]:
     fields = [Stored(*field) for field in request["fields"]]
     device = request["device"]
     private = {field.name: read_stored(file, field).to(device) for field in fields}
+    if TABLES[0] in private:
+        models, generator = Models(**private), seeded(request["seed"], device)
+        return answer_step(sampler, models, generator, file, request["result"])
     batch = batch_of({f.name: private[f.name].expand(f.shape) for f in fields})
     generator = seeded(request["seed"], device)
-    output = _call(sampler, batch, generator)
+    output = _call(sampler.verify if request["half"] else sampler, batch, generator)
     for field in fields:
         if not torch.equal(read_stored(file, field), private[field.name].cpu()):
             raise RefusedError(f"wrote into its input {field.name}; it must copy it first.")
@@ -88,6 +92,29 @@ def answer(sampler: Any, request: dict[str, Any], file: int) -> dict[str, Any]:
     flat = torch.cat([part.reshape(-1).long().cpu() for part in parts])
     write_tensor(file, flat, request["result"])
     return {"parts": len(parts)}
+
+
+def answer_step(
+    sampler: Any, models: Models, generator: torch.Generator, file: int, offset: int
+) -> dict[str, Any]:
+    """Returns the reply to a request for a round; drafts, tokens and claimed rows are in the file.
+
+    Raises: RefusedError where the sampler fails or breaks its contract: a sentence without subject.
+    """
+    apart = has_halves(sampler)
+    step = Halves(sampler.propose, sampler.verify, StepBatch) if apart else sampler
+    output = _call(step, models, generator)
+    wrong = complaint_of_step(models, output)
+    if not wrong:
+        drafted, claimed, tokens = output
+        wrong = complaint(tokens, StepBatch(drafted, claimed, drafted, drafted))
+    if wrong:
+        raise RefusedError(f"{wrong}.")
+    flat = torch.cat([part.reshape(-1).long().cpu() for part in (drafted, tokens)])
+    write_tensor(file, flat, offset)
+    if claimed is not None:
+        write_tensor(file, claimed.detach().double().contiguous().cpu(), offset + flat.nbytes)
+    return {"parts": 2, "claimed": claimed is not None}
 
 
 def _call(sampler: Any, batch: Any, generator: torch.Generator) -> Any:
@@ -121,11 +148,14 @@ def serve(sampler: Any, requests: int, replies: int, file: int) -> None:
         send(replies, {"number": request["number"], **reply})
 
 
-def start(spec: str, device: str) -> tuple[Any, dict[str, Any]]:
-    """Returns the sampler and what the parent must know of it. Raises RefusedError."""
+def start(spec: str, device: str, steps: bool) -> tuple[Any, dict[str, Any]]:
+    """Returns the sampler and what the parent must know of it. Raises RefusedError.
+
+    steps: whether it is called for whole rounds, and may be an object with both halves of one.
+    """
     torch.set_num_threads(1)
     guarded(f"using the device {device}", lambda: torch.zeros(1, device=device))
-    sampler, origin = load(spec)
+    sampler, origin = load(spec, lambda found: callable(found) or (steps and has_halves(found)))
     facts = getattr(sampler, "draftproof", {})
     try:
         json.dumps(facts)
@@ -134,6 +164,7 @@ def start(spec: str, device: str) -> tuple[Any, dict[str, Any]]:
             f"{spec}.draftproof is not a dict of plain values.", usage=True
         ) from None
     about = {"facts": facts, "python": sys.version.split()[0], "torch": torch.__version__}
+    about["halves"] = has_halves(sampler)
     return sampler, {**about, **origin}
 
 
@@ -153,7 +184,7 @@ def main() -> None:
     threading.Thread(target=end_with_parent, args=(lifeline,), daemon=True).start()
     sys.argv[:] = [given["spec"]]
     try:
-        sampler, about = start(given["spec"], given["device"])
+        sampler, about = start(given["spec"], given["device"], given["steps"])
     except RefusedError as refused:
         refusal = {"error": str(refused), "usage": refused.usage, "detail": refused.detail}
         send(replies, {"number": 0, **refusal})

@@ -1,0 +1,117 @@
+"""What a run at the step level concludes: the verdict on what is emitted, and what is told beside.
+
+A wrong claim alone fails nothing: a rule that ignores q needs none. Where the emitted law fails as
+well it is the cause. Where the claim is right and the verifying half alone does not fail, draft,
+coin and recovered token must share random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from audit.judgement.proposals import ClaimedDistance
+from audit.samplers.interface import Facts
+from audit.stepping.claims import MATCH, RATIO
+from audit.stepping.record import StepCase
+from audit.verdict import Outcome, Verdict
+
+WRONG = "claimed q is not the law the drafts came from"
+SHARED = (
+    "nothing refutes the claim, and the verifying half does not fail on drafts of the harness: "
+    "draft, coin and recovered token share random numbers"
+)
+_NOT_FAILED = (Outcome.PASS, Outcome.INCONCLUSIVE)
+_FEWEST_REJECTIONS = 20
+
+
+def concluded(verdict: Verdict, cases: Sequence[StepCase], alone: Verdict | None) -> Verdict:
+    """Returns the verdict on the emitted law, after a FAIL with its cause in front.
+
+    alone: the verdict on the verifying half alone, None where that was not asked.
+    """
+    verdict = replace(verdict, level="step")
+    if verdict.outcome is not Outcome.FAIL:
+        return verdict
+    cause = wrong_claim(cases)
+    if not cause and alone is not None and alone.outcome in _NOT_FAILED:
+        cause = SHARED
+    if not cause:
+        return verdict
+    faults = (_worst(cases).claim.fault,) if wrong_claim(cases) else ()
+    return replace(
+        verdict,
+        sentence=f"{cause}; {verdict.sentence}",
+        reasons=(cause, *verdict.reasons),
+        suspects=tuple(filter(None, faults)) or verdict.suspects,
+    )
+
+
+def wrong_claim(cases: Sequence[StepCase]) -> str:
+    """Returns the sentence on a wrong claim, by the case that shows it best; "" without one."""
+    if not any(case.claim.wrong for case in cases):
+        return ""
+    case = _worst(cases)
+    claim = case.claim
+    shown = claim.wrong if claim.unnormalised or claim.worst is None else _size(claim.worst)
+    return f"{WRONG}: drafted is {claim.drawn}, claimed {claim.claimed} ({case.id}: {shown})"
+
+
+def _worst(cases: Sequence[StepCase]) -> StepCase:
+    """Returns the wrong claim about most positions, of these the one of the largest size."""
+    wrong = [case for case in cases if case.claim.wrong]
+    return max(wrong, key=lambda case: (case.num_speculative_tokens, _estimate(case)))
+
+
+def _estimate(case: StepCase) -> float:
+    return 0.0 if case.claim.worst is None else case.claim.worst.estimate
+
+
+def _size(distance: ClaimedDistance) -> str:
+    bounds = f"between {distance.lower:.3g} and {distance.upper:.3g}"
+    return f"TV {distance.estimate:.3g} by {distance.lens}, {bounds}"
+
+
+def told(verdict: Verdict, cases: Sequence[StepCase], facts: Facts) -> Iterator[str]:
+    """Yields what fails nothing but should be known."""
+    rounds = sum(case.rounds for case in cases)
+    unclaimed = sum(case.claim.unclaimed for case in cases)
+    if verdict.outcome is not Outcome.FAIL and (sentence := wrong_claim(cases)):
+        right = verdict.outcome is Outcome.PASS
+        yield sentence + ("; what is emitted does not rest on it" if right else "")
+    if unclaimed:
+        yield (
+            f"no q is claimed in {unclaimed:,} of {rounds:,} rounds: there, only a rule that "
+            "ignores q preserves the target"
+        )
+    if changed := rule_changed(cases, facts):
+        yield changed
+    rejections = sum(case.rejections for case in cases)
+    if rounds and rejections < _FEWEST_REJECTIONS:
+        yield (
+            f"{rejections} of {rounds:,} rounds rejected a draft: next to nothing is known of the "
+            "token drawn after a rejection"
+        )
+
+
+def rule_changed(cases: Sequence[StepCase], facts: Facts) -> str:
+    """Returns that drafts are kept as if q were unknown where the ratio rule was expected.
+
+    That is what declared rules, and else a claimed q, let expect. "" where it is not so.
+    """
+    expected = RATIO in facts.declares if facts.declares else _claims_something(cases)
+    seen = [case for case in cases if case.rounds]
+    followed = [all(name in case.first_draft.fits for case in seen) for name in (RATIO, MATCH)]
+    if not seen or not expected or followed != [False, True]:
+        return ""
+    shown = max(seen, key=lambda case: case.first_draft.by_ratio - case.first_draft.by_match)
+    first = shown.first_draft
+    return (
+        f"rule changed: drafts are kept as by {MATCH}, which ignore q ({shown.id}: the first draft "
+        f"is kept in {first.observed:.3g} of the rounds, {first.by_match:.3g} expected so, "
+        f"{first.by_ratio:.3g} by the ratio rule)"
+    )
+
+
+def _claims_something(cases: Sequence[StepCase]) -> bool:
+    return any(case.claim.distances for case in cases)

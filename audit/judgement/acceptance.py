@@ -29,12 +29,16 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class _Expected:
-    """What the rules that are taken for the sampler's let expect; they agree in both figures."""
+    """What the rules that are taken for the sampler's let expect; they agree in all figures.
+
+    law: the probabilities of 0, 1, 2, ... accepted tokens, () where it is too large to be known.
+    """
 
     rules: tuple[str, ...]
     source: Source
     acceptance: Fraction
     accepted: Fraction
+    law: tuple[Fraction, ...]
 
 
 def acceptance_of(monitor: Monitor, observed: Sequence[str]) -> Acceptance:
@@ -55,15 +59,16 @@ def acceptance_of(monitor: Monitor, observed: Sequence[str]) -> Acceptance:
         rules=() if expected is None else expected.rules,
         source="" if expected is None else expected.source,
         best_known_by=best.how,
-        tokens=_tokens(monitor, at_least, delta=delta, expected=expected),
+        tokens=_tokens(monitor, lengths.tolist(), delta=delta, expected=expected),
     )
 
 
 def _tokens(
-    monitor: Monitor, at_least: Sequence[int], *, delta: float, expected: _Expected | None
+    monitor: Monitor, rounds: Sequence[int], *, delta: float, expected: _Expected | None
 ) -> AcceptedTokens:
-    """Returns the mean number of accepted tokens of a round."""
+    """Returns how many tokens a round accepted; rounds: that accepted 0, 1, 2, ..."""
     n, best = monitor.trials, best_accepted(monitor.setup.null.case)
+    at_least = np.cumsum(rounds[::-1])[-2::-1].tolist()
     low, high = mean_limits(at_least, n, delta)
     return AcceptedTokens(
         observed=sum(at_least) / n,
@@ -73,6 +78,8 @@ def _tokens(
         best=float(best.upper),
         best_lower=float(best.lower),
         best_known_by=best.how,
+        rounds=tuple(rounds),
+        law=() if expected is None else tuple(map(float, expected.law)),
     )
 
 
@@ -94,16 +101,17 @@ def _expected(monitor: Monitor, observed: Sequence[str]) -> _Expected | None:
     return _Expected(kept or fits, "declared" if kept else "observed", *figures.pop())
 
 
-def _figures(case: Case, rule: str) -> tuple[Fraction, Fraction]:
-    """Returns P(at least one token is accepted) and the mean number of accepted tokens.
+def _figures(case: Case, rule: str) -> tuple[Fraction, Fraction, tuple[Fraction, ...]]:
+    """Returns P(at least one token is accepted), the mean number of accepted tokens, and its law.
 
     Raises:
         UsageError: the law is too large, or the rule verifies drafts of another shape.
     """
     if case.large:
         reached = standing(case, rule)
-        return reached.acceptance, reached.accepted
+        return reached.acceptance, reached.accepted, ()
     law = block_law(case, rule)
-    chances = [law.of_length(accepted + 1) for accepted in range(case.num_speculative_tokens + 1)]
+    lengths = range(1, case.num_speculative_tokens + 2)
+    chances = tuple(law.of_length(emitted) for emitted in lengths)
     mean = sum((n * chance for n, chance in enumerate(chances)), start=Fraction(0))
-    return sum(chances[1:], start=Fraction(0)), mean
+    return sum(chances[1:], start=Fraction(0)), mean, chances

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -35,6 +35,18 @@ def _distance(setup: CaseSetup, fault: str) -> float:
 def _through(lens: Lens, law: Array) -> float:
     seen = law if lens.labels is None else binned(law, lens.labels, len(lens.probabilities))
     return float(np.abs(seen - lens.probabilities).sum() / 2)
+
+
+def visibility(setups: Sequence[CaseSetup]) -> Mapping[str, tuple[float | None, ...]]:
+    """Returns the TV of each compared fault on every case, None where it is not compared."""
+    found = [certified_distances(setup) for setup in setups]
+    faults = dict.fromkeys(name for distances in found for name in distances)
+    return {name: tuple(distances.get(name) for distances in found) for name in faults}
+
+
+def beyond(setup: CaseSetup, bound: float) -> set[str]:
+    """Returns the faults that this case sees above a bound."""
+    return {name for name, far in certified_distances(setup).items() if far > bound}
 
 
 def not_excluded(setups: Iterable[CaseSetup], epsilon: float) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ class Preservation:
         self.setup, self.budget = setup, budget
         self.gates = setup.gates
         self.log_e_max = 0.0
+        self.path: list[tuple[int, float]] = []  # trials and log e-value after each chunk
         self._counts: Counts | None = None
         self.chunks = 0
 
@@ -38,6 +39,7 @@ class Preservation:
         self.log_e_max = max(self.log_e_max, self.log_e)
         self._counts = counts if self._counts is None else self._counts + counts
         self.chunks += 1
+        self.path.append((self.trials, self.log_e))
 
     @property
     def counts(self) -> Counts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from audit.case import Case
 from audit.counts import Outcome, tokens_of
 from audit.evidence import (
+    BonusToken,
     Conformity,
     Deviation,
     Evidence,
@@ -33,6 +34,7 @@ from audit.verdict import Budget
 _INTERVAL = 1e-3  # chance that an interval misses; shared by the tokens of one figure
 _MOST_TOKENS = 20
 _MOST_TRACES = 3
+_MOST_POINTS = 12
 _FIT_LEVEL = 1e-6
 
 
@@ -72,6 +74,39 @@ def evidence_of(monitor: Monitor, *, predict: Shares = NO_FAULTS) -> Evidence:
         trials_needed=trials_to_certify(setup, budget),
         blind=not_excluded([setup], budget.epsilon),
         null_distance=setup.null_distance,
+        path=_thinned(monitor.preservation.path),
+        bonus=None if setup.claims else _bonus(monitor),
+    )
+
+
+def _thinned(path: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    """Returns at most 12 points of the path of an e-value, its end among them.
+
+    >>> _thinned([(1, 0.1234567), (2, 0.5)])
+    ((1, 0.1235), (2, 0.5))
+    """
+    chosen = np.linspace(0, len(path) - 1, min(len(path), _MOST_POINTS)).round().astype(int)
+    return tuple((path[index][0], round(path[index][1], 4)) for index in chosen)
+
+
+def _bonus(monitor: Monitor) -> BonusToken | None:
+    """Returns what followed fully accepted drafts, None where nothing did.
+
+    A lossless rule's next token follows the target's row wherever a round gets that far.
+    """
+    case, counts = monitor.setup.views[0].case, monitor.preservation.counts
+    seen = counts.emitted(case.num_speculative_tokens + 1).sum(axis=0).reshape(-1, case.vocab_size)
+    law = monitor.setup.laws[0].reshape(seen.shape)
+    reached = law.sum(axis=1) > 0
+    rows = law[reached] / law[reached].sum(axis=1, keepdims=True)
+    expected, observed = seen[reached].sum(axis=1) @ rows, seen.sum(axis=0)
+    shown = np.sort(np.argsort(-expected, kind="stable")[:_MOST_TOKENS])
+    if not observed.sum():
+        return None
+    return BonusToken(
+        tuple(shown.tolist()),
+        tuple(observed[shown].tolist()),
+        tuple(round(float(mean), 4) for mean in expected[shown]),
     )
 
 
@@ -118,6 +153,8 @@ def _deviation(monitor: Monitor, predict: Shares) -> Deviation:
             for fault, share in predict.items()
             if verifies(rule(fault), view.case)
         },
+        draft=tuple(view.case.draft[()].floats()[shown].tolist()),
+        bins=view.labels is not None,
     )
 
 

@@ -25,6 +25,7 @@ from audit.judgement.dependence import FROZEN
 from audit.judgement.monitor import Monitor
 from audit.samplers.interface import LoadedSampler
 from audit.statistics.e_process import log_mean
+from audit.steered import Found
 from audit.tree import Tree
 from audit.verdict import Budget, Verdict
 
@@ -47,7 +48,8 @@ class Campaign:
 
     errors: what went wrong, by case id ("" for calls that mixed cases). together: the sentence
     of a failure that only all cases together prove. failed: the worst of each case, or ""
-    of the run as a whole, in earlier attempts at the run.
+    of the run as a whole, in earlier attempts at the run. make_bench: puts the sampler before a
+    deck. laws: what reading the law of the code gave, by case id.
     """
 
     sampler: LoadedSampler
@@ -66,6 +68,8 @@ class Campaign:
     together: str = ""
     failed: Mapping[str, Verdict] = field(default_factory=dict)
     interrupted: bool = False
+    make_bench: Callable[..., Bench] = Bench
+    laws: dict[str, Found] = field(default_factory=dict)
     _benches: dict[tuple[str, ...], Bench] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -105,7 +109,10 @@ class Campaign:
         late = self.deadline is not None and time.monotonic() > self.deadline
         if late or getattr(self.sampler.call, "ended", False):
             return False
-        return not monitor.done() and monitor.setup.case.id not in self.errors
+        return not self._done(monitor) and monitor.setup.case.id not in self.errors
+
+    def _done(self, monitor: Monitor) -> bool:
+        return monitor.done()
 
     def _by_power(self) -> list[Monitor]:
         """Returns the monitors, those that see the commonest fault best first."""
@@ -121,7 +128,7 @@ class Campaign:
                 groups.setdefault((case.vocab_size, gamma, case.tree), []).append(monitor)
         yield from groups.values()
 
-    def _collect(self, chunk: Chunk, monitors: list[Monitor], *, ends_look: bool) -> None:
+    def _collect(self, chunk: Chunk, monitors: Sequence[Monitor], *, ends_look: bool) -> None:
         last = ends_look and chunk.look == len(self.looks)
         try:
             collected = self._chunk(chunk, monitors)
@@ -133,7 +140,7 @@ class Campaign:
             monitor.update(chunk, part, ends_look=ends_look, last=last)
         self._report(monitors[0])
 
-    def _chunk(self, chunk: Chunk, monitors: list[Monitor]) -> list[Collected]:
+    def _chunk(self, chunk: Chunk, monitors: Sequence[Monitor]) -> list[Collected]:
         """Returns a chunk from the run directory, or makes it and keeps it there."""
         bench = self._bench(monitors)
         hashes = "".join(case.hash for case in bench.deck.cases)
@@ -145,13 +152,13 @@ class Campaign:
             self.store.save(name, collected)
         return collected
 
-    def _bench(self, monitors: list[Monitor]) -> Bench:
+    def _bench(self, monitors: Sequence[Monitor]) -> Bench:
         key = tuple(monitor.setup.case.id for monitor in monitors)
         if key not in self._benches:
             nulls = [monitor.setup.null for monitor in monitors]
             deck = deck_of(nulls, dtype=self.dtype, device=self.device)
             views = tuple(monitor.setup.views for monitor in monitors)
-            self._benches[key] = Bench(
+            self._benches[key] = self.make_bench(
                 self.sampler,
                 deck,
                 views,

@@ -88,6 +88,7 @@ class Options(Table):
     control: RuleId | None = None
     declares: list[RuleId] | None = None
     tier: Literal["smoke", "ci", "audit", "deep"] | None = None
+    method: Literal["sampled", "steered", "both"] | None = None
     samples: Positive | None = None
     epsilon: Share | None = None
     accept_within: Share | None = None

@@ -57,6 +57,8 @@ class AcceptedTokens(Result):
 
     expected: by the rules that Acceptance names. best: no lossless rule accepts more with these
     drafts, and one accepts at least best_lower; best_known_by: how that was established.
+    rounds: how many accepted 0, 1, 2, ... tokens; law: their probabilities by those rules, () where
+    no rule is known.
     """
 
     observed: float
@@ -66,6 +68,21 @@ class AcceptedTokens(Result):
     best_lower: float
     best_known_by: str
     expected: float | None = None
+    rounds: tuple[int, ...] = ()
+    law: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class BonusToken(Result):
+    """The token after a fully accepted draft: target or declared rows given the tokens before it.
+
+    tokens: the ids shown (all, or the 20 that are expected most often); observed: rounds that
+    ended with each, expected: their mean where every such token follows the row after its prefix.
+    """
+
+    tokens: tuple[int, ...]
+    observed: tuple[int, ...]
+    expected: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,9 @@ class Acceptance(Result):
 class Deviation(Result):
     """The first token's law: target, observed counts, and what named faults would emit.
 
-    tokens: the ids shown (all, or the 20 most probable); probabilities run along `tokens`.
+    tokens: the ids shown (all, or the 20 most probable); probabilities run along `tokens`. bins: of
+    a large vocabulary they are its bins by the ratio of target to draft. draft: the draft's own
+    law, () in old records.
     """
 
     tokens: tuple[int, ...]
@@ -106,6 +125,8 @@ class Deviation(Result):
     low: tuple[float, ...]
     high: tuple[float, ...]
     predictions: dict[str, tuple[float, ...]]
+    draft: tuple[float, ...] = ()
+    bins: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +139,8 @@ class Evidence(Result):
     blind: catalogued faults that a PASS here does not exclude: their law, as the certificate
     measures it, lies within epsilon of the target's.
     rules_observed: rules whose law fits what was seen ("unknown" where none does).
+    path: trials and natural log of the e-value along the run, [] in old records. bonus: None where
+    it was not seen.
     """
 
     trials: int
@@ -136,3 +159,5 @@ class Evidence(Result):
     trials_needed: int | None
     blind: tuple[str, ...]
     null_distance: float
+    path: tuple[tuple[int, float], ...] = ()
+    bonus: BonusToken | None = None

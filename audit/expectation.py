@@ -25,6 +25,16 @@ def expected(record: Record, expect: str) -> Record:
     return record.model_copy(update={"exit_code": code, "expectation": f"{wanted}: {said}"})
 
 
+def as_expected(record: Record) -> bool:
+    """Returns whether the record is that of a known defect which failed as it should."""
+    return bool(record.expectation) and record.exit_code == AS_EXPECTED
+
+
+def not_as_expected(record: Record) -> bool:
+    """Returns whether the record is that of a known defect which is gone, or another one."""
+    return bool(record.expectation) and record.exit_code == NOT_AS_EXPECTED
+
+
 def _judged(record: Record, fault: str) -> tuple[int, str]:
     outcome = record.verdict.outcome
     if record.exit_code == INTERRUPTED:

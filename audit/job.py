@@ -60,7 +60,8 @@ class Job:
     @property
     def budget(self) -> Budget:
         s = self.settings
-        return Budget(s.alpha, s.delta, s.certify, len(self.cases), s.accept_within)
+        alpha, delta = s.alpha * s.sampled_share, s.delta * s.sampled_share
+        return Budget(alpha, delta, s.certify, len(self.cases), s.accept_within)
 
     @property
     def caps(self) -> list[int]:
@@ -142,7 +143,8 @@ class Job:
     def _locked(self, subject: LoadedSampler) -> dict[str, object]:
         """Returns what may not change when a run directory is used again."""
         s = self.settings
-        return {
+        shared = {} if s.method == "sampled" else {"method": s.method}
+        return shared | {
             "sampler": dict(subject.identity) | {"name": subject.name},
             "cases": {case.id: case.hash for case in self.cases},
             "epsilon": s.certify,

@@ -8,7 +8,8 @@ a marker are audited together, once in a process, so that they share one alpha a
 calls; each test then judges its own case before its body runs. What is undecided fails. With
 pytest-xdist, `--dist loadfile` makes an audit once; otherwise every worker makes it again.
 
-Nothing of draftproof is imported until a test asks for it.
+The hooks and fixtures themselves stand in entry/draftproof_pytest.py, which is installed beside
+this package; nothing of draftproof is imported until a test asks for it.
 """
 
 from __future__ import annotations
@@ -28,31 +29,15 @@ MARKER, CASE = "draftproof", "draftproof_case"
 _DONE = pytest.StashKey[dict[str, "AuditRun | DraftproofError"]]()
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker."""
-    config.stash[_DONE] = {}
-    config.addinivalue_line(
-        "markers",
-        f"{MARKER}(sampler, *, cases, tier, ...): audit the sampler, one test a case; options as "
-        "of `draftproof run`",
-    )
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Makes one test a case of a marked function."""
-    marker = metafunc.definition.get_closest_marker(MARKER)
-    if marker is None:
-        return
+def cases_of(marker: pytest.Mark, config: pytest.Config) -> list[str]:
+    """Returns the ids of the cases of a marker. Raises CollectError where it asks for nothing."""
     from audit.errors import DraftproofError
     from audit.selection import select_cases
 
     try:
-        cases = [case.id for case in select_cases(_words(_asked(marker, metafunc.config)))]
+        return [case.id for case in select_cases(_words(_asked(marker, config)))]
     except DraftproofError as error:
         raise pytest.Collector.CollectError(str(error)) from error
-    if CASE not in metafunc.fixturenames:
-        metafunc.fixturenames.append(CASE)
-    metafunc.parametrize(CASE, cases, indirect=True)
 
 
 class CaseAudit:
@@ -79,7 +64,7 @@ class CaseAudit:
         fail_unless_passed(self.record, only=self.result.id)
 
 
-def _case_of(item: Any) -> CaseAudit:
+def case_of(item: Any) -> CaseAudit:
     """Returns the audit of the case that a marked test is about."""
     marker, config = item.get_closest_marker(MARKER), item.config
     if marker is None:
@@ -87,25 +72,8 @@ def _case_of(item: Any) -> CaseAudit:
     return CaseAudit(item.callspec.params[CASE], lambda: _audited(_asked(marker, config), config))
 
 
-@pytest.fixture
-def draftproof_case(request: pytest.FixtureRequest) -> CaseAudit:
-    """Returns the audit of the case that a marked test is about, for more than its verdict."""
-    return _case_of(request.node)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
-    """Judges the case of a marked test before its body runs."""
-    if pyfuncitem.get_closest_marker(MARKER) is not None:
-        _case_of(pyfuncitem).check()
-
-
-@pytest.fixture
-def draftproof_audit(request: pytest.FixtureRequest) -> Callable[..., AuditRun]:
-    """Returns a function (sampler, cases=..., tier=..., ...) that fails the test unless it passes.
-
-    sampler: a name or a callable. cases: words or Case objects. It returns the AuditRun.
-    """
+def audit_by_hand(config: pytest.Config) -> Callable[..., AuditRun]:
+    """Returns the function that the fixture `draftproof_audit` hands over."""
 
     def audit(sampler: Any, cases: Any = (), **options: Any) -> AuditRun:
         from audit.config import asked
@@ -116,7 +84,7 @@ def draftproof_audit(request: pytest.FixtureRequest) -> Callable[..., AuditRun]:
         ready = [case for case in given if not isinstance(case, str)]
         values = {"sampler": sampler, "cases": words, **options}
         try:
-            what = asked(values, place="draftproof_audit", folder=request.config.rootpath)
+            what = asked(values, place="draftproof_audit", folder=config.rootpath)
             found = _made(what, [*ready, *(what.cases or ())])
         except UsageError as error:
             found = error
@@ -153,7 +121,7 @@ def _words(what: Asked) -> list[str]:
 
 def _audited(what: Asked, config: pytest.Config) -> AuditRun:
     """Returns the audit that a marker asks for, made once in this process."""
-    done = config.stash[_DONE]
+    done = config.stash.setdefault(_DONE, {})
     if repr(what) not in done:
         done[repr(what)] = _made(what, _words(what))
     return _finished(done[repr(what)])

@@ -1,7 +1,7 @@
 """The record of a run: everything needed to report it and to repeat it, the only input of reports.
 
-One JSON object, schema-numbered, without NaN or infinity. A page carries its record inside, so
-`read_record` reads both.
+One JSON object, schema-numbered, without NaN or infinity. A page carries its record inside,
+compressed, so `read_record` reads both.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Annotated, Any, Literal, NoReturn
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from audit.diagnosis.results import Diagnosis
+from audit.embedding import embed, embedded_in
 from audit.errors import UsageError
 from audit.evidence import Evidence
 from audit.files import write_atomically
 from audit.history import Attempt, Since
+from audit.steered import Steered, SteeredEvidence
 from audit.tree import Tree
 from audit.verdict import Outcome, Verdict
 
 SCHEMA_NUMBER = 1
-EMBEDDED_OPEN = '<script type="application/json" id="record">'
-EMBEDDED_CLOSE = "</script>"
 
 
 def _encodable(text: object) -> object:
@@ -60,7 +60,8 @@ class CaseResult(_Model):
     """One case's verdict with the evidence and the counts behind it.
 
     tree: the shape of the drafts, None for a chain. certify: what this run could certify here.
-    evidence: None where nothing was counted.
+    evidence: None where nothing was counted. steered: what reading the law of the code gave, None
+    where it was not asked for.
     counts: emitted blocks, ids joined by spaces, and how often; large vocabularies: the 20 most
     frequent and "rest". detail: the sampler's traceback. repeat: the command for this case alone.
     source: the path of its file in the user's repository, "" where it is not there.
@@ -76,17 +77,24 @@ class CaseResult(_Model):
     certify: Literal["full", "partition", "bias-only"]
     verdict: Verdict
     evidence: Evidence | None
+    steered: Steered | None = None
     counts: dict[str, int]
     detail: Text = ""
     repeat: Text = ""
     source: Text = ""
 
+    @property
+    def certified(self) -> float | None:
+        """The smallest TV that is certified, by sampled rounds or by the law; None for nothing."""
+        sampled = self.evidence.certified if self.evidence else None
+        law = self.steered.bound if isinstance(self.steered, SteeredEvidence) else None
+        return min((bound for bound in (sampled, law) if bound is not None), default=None)
+
     def accepted(self, within: float | None) -> bool:
         """Returns whether a proven bias is certified to be at most `within`."""
-        certified = self.evidence.certified if self.evidence else None
-        if within is None or certified is None:
+        if within is None or self.certified is None:
             return False
-        return self.verdict.outcome is Outcome.WITHIN and certified <= within
+        return self.verdict.outcome is Outcome.WITHIN and self.certified <= within
 
 
 class Audit(_Model):
@@ -132,6 +140,7 @@ class RunSettings(_Model):
     control: str | None = None
     in_process: bool = False
     python: Text | None = None
+    method: str = "sampled"
     limited: bool = False
 
 
@@ -145,11 +154,23 @@ class Environment(_Model):
     sampler: dict[Text, Text] = {}
 
 
+class Visibility(_Model):
+    """What the cases of a run can see of a fault.
+
+    distances: its TV as each case would certify it, in the order of the cases; None where the
+    fault does not verify such drafts, or where a large vocabulary leaves it out.
+    """
+
+    fault: Text
+    distances: tuple[float | None, ...]
+
+
 class Record(Audit):
     """A whole run. started: ISO 8601, UTC. seconds: wall time. exit_code: what the run returned.
 
     attempts: every start of a run with a run directory, this one last. since: what has changed
     since the record that it was compared with. expectation: what was expected, and what came of it.
+    visibility: what its cases see of each catalogued fault, () in old records.
     """
 
     schema_number: int = SCHEMA_NUMBER
@@ -165,6 +186,7 @@ class Record(Audit):
     attempts: tuple[Attempt, ...] = ()
     since: Since | None = None
     expectation: Text = ""
+    visibility: tuple[Visibility, ...] = ()
 
 
 def to_json(record: Record, *, indent: int | None = 2) -> str:
@@ -176,6 +198,11 @@ def to_json(record: Record, *, indent: int | None = 2) -> str:
     data = record.model_dump(mode="json", exclude_defaults=indent is None)
     data["schema_number"] = record.schema_number
     return json.dumps(data, indent=indent, separators=separators, allow_nan=False)
+
+
+def embedded(record: Record) -> str:
+    """Returns the record as the data block of a page."""
+    return embed(to_json(record, indent=None))
 
 
 def write_record(record: Record, path: Path) -> None:
@@ -204,12 +231,7 @@ def json_schema() -> dict[str, Any]:
 
 def _json_in(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
-    if not text.lstrip().startswith("<"):
-        return text
-    _, found, rest = text.partition(EMBEDDED_OPEN)
-    if not found:
-        raise ValueError("the page carries no record")
-    return rest.partition(EMBEDDED_CLOSE)[0]
+    return embedded_in(text) if text.lstrip().startswith("<") else text
 
 
 def _check_number(data: object) -> None:

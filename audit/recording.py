@@ -18,19 +18,30 @@ from audit.campaign import Campaign
 from audit.config import find_config
 from audit.diagnosis.results import Diagnosis
 from audit.errors import SamplerError
-from audit.judgement.coverage import not_excluded
+from audit.judgement.beside import judged
+from audit.judgement.coverage import beyond, not_excluded, visibility
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import numerical_tolerance
 from audit.judgement.readings import NO_FAULTS, Shares, evidence_of
 from audit.judgement.suspicion import diagnoses_of, shares
-from audit.record import Audit, AuditedSampler, CaseResult, Environment, Record, RunSettings
+from audit.record import (
+    Audit,
+    AuditedSampler,
+    CaseResult,
+    Environment,
+    Record,
+    RunSettings,
+    Visibility,
+)
 from audit.repository import path_in_repository
 from audit.samplers.interface import LoadedSampler
 from audit.selection import word_for
-from audit.settings import Settings, options_of
+from audit.settings import SAMPLED, Settings, options_of
+from audit.steered import SteeredEvidence
 from audit.verdict import (
     CONTROL_DID_NOT_FAIL,
     INTERRUPTED,
+    Budget,
     Outcome,
     Verdict,
     exit_code,
@@ -64,6 +75,18 @@ def record_of(
         control=control_audit,
         exit_code=INTERRUPTED if interrupted else code,
         seeds_tried=(settings.seed,),
+        visibility=_visibility(main),
+    )
+
+
+def _visibility(campaign: Campaign) -> tuple[Visibility, ...]:
+    """Returns what the cases see of each fault, to four digits."""
+    found = visibility([monitor.setup for monitor in campaign.monitors])
+    return tuple(
+        Visibility(
+            fault=fault, distances=tuple(None if d is None else float(f"{d:.4g}") for d in row)
+        )
+        for fault, row in found.items()
     )
 
 
@@ -123,7 +146,7 @@ def audit_of(
         for m in campaign.monitors
     )
     verdicts = {result.id: result.verdict for result in results}
-    budget = campaign.monitors[0].budget
+    budget = whole_budget(campaign)
     seen = max(m.setup.headline_distance for m in campaign.monitors)
     declared = _declared_law(campaign)
     verdict = run_verdict(
@@ -137,12 +160,20 @@ def audit_of(
         verdict = _first_error(campaign.errors)
     verdict = worse(verdict, campaign.failed.get(WHOLE_RUN))
     return Audit(
-        sampler=_named(campaign.sampler),
+        sampler=named(campaign.sampler),
         verdict=_suspecting(verdict, diagnoses),
         cases=results,
         diagnoses=tuple(diagnoses),
         not_excluded=_not_excluded(campaign, results),
     )
+
+
+def whole_budget(campaign: Campaign) -> Budget:
+    """Returns the budget of a campaign, with what the laws of the code have of it."""
+    budget = campaign.monitors[0].budget
+    if campaign.laws and any(monitor.trials for monitor in campaign.monitors):
+        return replace(budget, alpha=budget.alpha / SAMPLED, delta=budget.delta / SAMPLED)
+    return budget
 
 
 def _suspecting(verdict: Verdict, diagnoses: Iterable[Diagnosis]) -> Verdict:
@@ -155,11 +186,17 @@ def _suspecting(verdict: Verdict, diagnoses: Iterable[Diagnosis]) -> Verdict:
 def _not_excluded(campaign: Campaign, results: Sequence[CaseResult]) -> tuple[str, ...] | None:
     """Returns the catalogued faults that the cases that passed do not exclude."""
     pairs = zip(campaign.monitors, results, strict=True)
-    passed = [m.setup for m, result in pairs if result.verdict.outcome is Outcome.PASS]
-    return not_excluded(passed, campaign.monitors[0].budget.epsilon) if passed else None
+    passed = [(m.setup, one.steered) for m, one in pairs if one.verdict.outcome is Outcome.PASS]
+    if not passed:
+        return None
+    faults = not_excluded((setup for setup, _ in passed), campaign.monitors[0].budget.epsilon)
+    read_off = [(setup, law) for setup, law in passed if isinstance(law, SteeredEvidence)]
+    seen = {name for setup, law in read_off for name in beyond(setup, law.bound)}
+    return tuple(name for name in faults if name not in seen)
 
 
-def _named(sampler: LoadedSampler) -> AuditedSampler:
+def named(sampler: LoadedSampler) -> AuditedSampler:
+    """Returns what a record says of a sampler."""
     return AuditedSampler(
         name=sampler.name,
         facts=asdict(sampler.facts),
@@ -192,7 +229,9 @@ def _case_result(
     repeat: str,
 ) -> CaseResult:
     case, error = monitor.setup.case, campaign.errors.get(monitor.setup.case.id)
-    verdict = monitor.verdict() if error is None else Verdict(Outcome.ERROR, str(error))
+    verdict, steered = judged(monitor, campaign.laws.get(case.id))
+    if error is not None:
+        verdict = Verdict(Outcome.ERROR, str(error))
     if diagnosis is not None and verdict.outcome is Outcome.FAIL:
         verdict = _suspecting(verdict, [diagnosis])
         predict = {**predict, **shares(diagnosis)}
@@ -208,6 +247,7 @@ def _case_result(
         certify=monitor.setup.certify,
         verdict=verdict,
         evidence=evidence_of(monitor, predict=predict) if monitor.trials else None,
+        steered=steered,
         counts=_outcome_counts(monitor) if monitor.trials else {},
         detail=error.detail if error is not None else "",
         repeat=f"{repeat} --cases {shlex.quote(word_for(case))}" if repeat else "",

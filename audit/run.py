@@ -20,6 +20,7 @@ from audit.case import Case
 from audit.fitting import cases_for
 from audit.history import Attempt
 from audit.job import Job
+from audit.laws.running import carry_out
 from audit.record import Record
 from audit.recording import record_of
 from audit.samplers.interface import LoadedSampler, Sampler
@@ -72,16 +73,16 @@ def run_audit(
     check(settings)
     started, start = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
     folder = None if run_dir is None else Path(run_dir)
-    with _one_thread():
+    with one_thread():
         with closing(_loaded(sampler, settings)) as subject:
             chosen, earlier = cases_for(subject, cases), attempts_in(folder)
             job = Job(settings, chosen, control, folder, progress, start, earlier)
             main, beside = job.campaigns(subject)
             this = Attempt(started, settings.seed, settings.tier, settings.cap)
             note([*earlier, this], folder)
-            main.run()
+            carry_out(main, settings)
         if beside is not None and not main.interrupted:
-            beside.run()
+            carry_out(beside, settings)
         record = record_of(main, beside, settings=settings, command=command, started=started)
     if folder is not None:
         record = with_attempts(record, earlier, this)
@@ -102,7 +103,7 @@ def _loaded(sampler: str | Sampler, settings: Settings) -> LoadedSampler:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Runs torch with one thread, since more of them slow these small tensors down.
 
     Inference mode is left: it hides writes into a sampler's inputs.

@@ -26,6 +26,8 @@ TIERS: Mapping[str, Tier] = {
     "audit": Tier(2_000_000, 0.005),
     "deep": Tier(20_000_000, 0.002),
 }
+SAMPLED = 0.9  # of alpha and delta, where the law of the code is judged as well
+METHODS = ("sampled", "steered", "both")
 DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
     "float64": torch.float64,
@@ -40,7 +42,8 @@ class Settings:
     samples: fixed-n mode, this many trials a case and one look. limit: stop there, no verdict.
     time_limit: seconds for the whole run. timeout: seconds for one call of a worker process.
     declares: rules that the sampler follows. python: the interpreter of the worker process.
-    small_batches: calls of 1, 2, 3, 8 and 64 rows alone, which share the rows evenly.
+    small_batches: calls of 1, 2, 3, 8 and 64 rows alone, which share the rows evenly. method: judge
+    by sampled rounds, by the law that is read off the code, or by both.
     """
 
     seed: int = 0
@@ -60,6 +63,17 @@ class Settings:
     declares: tuple[str, ...] = ()
     in_process: bool = False
     python: str | None = None
+    method: str = "sampled"
+
+    @property
+    def sampled_share(self) -> float:
+        """The share of alpha and delta that sampled rounds have."""
+        return SAMPLED if self.method == "both" else 1.0
+
+    @property
+    def law_delta(self) -> float:
+        """How often the bound of some law that is read off the code may be wrong."""
+        return self.delta * (1 - SAMPLED if self.method == "both" else 1.0)
 
     @property
     def cap(self) -> int:
@@ -116,7 +130,12 @@ def options_of(settings: Settings) -> list[str]:
 
 def check(settings: Settings) -> None:
     """Raises UsageError for the first setting out of its bounds."""
-    known = {"tier": TIERS, "dtype": DTYPES, "device": ("auto", "cpu", "cuda")}
+    known = {
+        "tier": TIERS,
+        "dtype": DTYPES,
+        "device": ("auto", "cpu", "cuda"),
+        "method": METHODS,
+    }
     for name, choices in known.items():
         value = getattr(settings, name)
         if value not in choices and not (name == "device" and str(value).startswith("cuda:")):
@@ -133,6 +152,11 @@ def check(settings: Settings) -> None:
         value = getattr(settings, name)
         if value is not None and not (type(value) is int and value > 0):
             raise UsageError(f"{name} = {value!r} is not a positive whole number.")
+    if settings.method == "steered" and (settings.samples or settings.limit):
+        raise UsageError(
+            "samples and limit are about sampled rounds, and method = 'steered' makes none; leave "
+            "them out, or take 'both'."
+        )
     if type(settings.seed) is not int:
         raise UsageError(f"seed = {settings.seed!r} is not a whole number.")
     if type(settings.declares) is not tuple:

@@ -10,6 +10,7 @@ import numpy as np
 from audit.evidence import (
     Acceptance,
     AcceptedTokens,
+    BonusToken,
     Conformity,
     Deviation,
     Evidence,
@@ -72,6 +73,8 @@ def evidence(law: tuple[float, ...], *, log_e: float) -> Evidence:
                 best_lower=0.72,
                 best_known_by="closed form",
                 expected=0.7,
+                rounds=(6_000, 14_000),
+                law=(0.3, 0.7),
             ),
         ),
         deviation=Deviation(
@@ -81,6 +84,7 @@ def evidence(law: tuple[float, ...], *, log_e: float) -> Evidence:
             low=tuple(share - 0.01 for share in law),
             high=tuple(share + 0.01 for share in law),
             predictions={"full-target-fallback": FULL_TARGET},
+            draft=(0.5, 0.3, 0.2),
         ),
         rules_observed=("ratio",),
         certified=view.total_variation.upper,
@@ -88,6 +92,8 @@ def evidence(law: tuple[float, ...], *, log_e: float) -> Evidence:
         trials_needed=5_000,
         blind=("bonus-missing", "lenience"),
         null_distance=2e-8,
+        path=((2_000, log_e / 10), (10_000, log_e / 2), (TRIALS, log_e)),
+        bonus=BonusToken((0, 1, 2), (2_800, 7_100, 4_100), (2_800.0, 7_000.0, 4_200.0)),
     )
 
 

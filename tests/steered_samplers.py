@@ -214,3 +214,47 @@ def by_permutation(batch: StepBatch, generator: torch.Generator) -> Tensor:
     tokens = CORRECT(batch, generator)
     order = torch.randperm(batch.target_probs.shape[2], generator=generator)
     return torch.where(tokens >= 0, order[tokens], -1)
+
+
+def restarted(generators: Callable[[torch.Generator], tuple[torch.Generator, ...]]) -> Sampler:
+    """Returns a correct sampler that draws coins and tokens from two generators of its own."""
+
+    def sampler(batch: StepBatch, generator: torch.Generator) -> Tensor:
+        first, second = generators(generator)
+
+        def coins(rows: int, gamma: int, _: torch.Generator, dtype: torch.dtype) -> Tensor:
+            return fresh_coins(rows, gamma, first, dtype)
+
+        return verifier(coins=coins, draw=lambda w, _: running_sum(w, second))(batch, generator)
+
+    return sampler
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def at_every_call(generator: torch.Generator) -> tuple[torch.Generator, ...]:
+    return (seeded(3),) * 2
+
+
+def after_seven_calls(generator: torch.Generator) -> tuple[torch.Generator, ...]:
+    return (seeded(generator.initial_seed() % 7),) * 2
+
+
+def two_of_one_seed(generator: torch.Generator) -> tuple[torch.Generator, ...]:
+    return seeded(generator.initial_seed()), seeded(generator.initial_seed())
+
+
+def of_the_call(generator: torch.Generator) -> tuple[torch.Generator, ...]:
+    return (seeded(generator.initial_seed() + 1),) * 2
+
+
+def frozen_multinomial(batch: StepBatch, generator: torch.Generator) -> Tensor:
+    """Draws everything by weights, from a generator that it restarts at every call."""
+    own = seeded(3)
+
+    def accept(u: Tensor, p: Tensor, q: Tensor) -> Tensor:
+        return torch.bernoulli((p / q).clamp(max=1), generator=own) > 0
+
+    return verifier(accept=accept, draw=lambda w, _: multinomial(w, own))(batch, generator)

@@ -83,7 +83,8 @@ def test_a_broken_configuration_is_a_usage_error(
     said = capsys.readouterr().err
     assert 'tire is an unknown key; did you mean "tier"?' in said
     assert 'seed is "one", but must be an integer' in said
-    assert execute(["run", CORRECT, "--no-config", "--limit", "10", "-q"]) == 3
+    limited = ["--cases", "basis-1", "--limit", "10", "-q"]
+    assert execute(["run", CORRECT, "--no-config", *limited]) == 3
 
 
 def test_without_a_sampler_there_is_nothing_to_run(
@@ -180,7 +181,7 @@ def test_a_baseline_record_is_compared_with(
     assert since is not None
     assert since.newly_failing == ("article-three-tokens",)
     assert read_record(folder / "page.html").since == since
-    assert '<h2 id="since-heading">Change since baseline</h2>' in Path("page.html").read_text()
+    assert '>Change since baseline</h2>' in Path("page.html").read_text()
 
 
 def test_a_report_is_compared_again_and_a_missing_baseline_is_refused_beforehand(

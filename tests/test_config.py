@@ -18,6 +18,7 @@ cases = ["small", "basis-*", "worlds/", "one.toml"]
 control = "full-target-fallback"
 declares = ["ratio"]
 tier = "smoke"
+method = "both"
 samples = 1000
 epsilon = 0.1
 accept_within = 0.2

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from audit.case import Case
-from audit.judgement.coverage import certified_distances, not_excluded
+from audit.judgement.coverage import certified_distances, not_excluded, visibility
 from audit.judgement.prepare import CaseSetup, set_up
 from audit.selection import select_cases
 from tests.simulation import budget_for, campaign_of
@@ -86,3 +86,10 @@ def test_the_record_holds_what_no_passed_case_excludes() -> None:
     assert HEADLINE not in found["article"].blind
     failed = audit_of(campaign_of("fault:full-target-fallback", [article(2)]))
     assert failed.not_excluded is None
+
+
+def test_the_matrix_holds_every_compared_fault_case_by_case() -> None:
+    rows = visibility([setup_of(identical()), setup_of(article(2))])
+    # algorithms.md, 3.1: 39/500 over three tokens; with equal rows nothing is ever rejected.
+    assert rows[HEADLINE] == (0.0, pytest.approx(0.078, abs=1e-6))
+    assert all(len(row) == 2 for row in rows.values())

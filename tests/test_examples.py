@@ -112,7 +112,7 @@ def test_the_hook_runs(project: Path) -> None:
 def test_the_gate_runs(project: Path) -> None:
     (project / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:draftproof", "-p", "audit.pytest_plugin",
+        [sys.executable, "-m", "pytest", "-p", "no:draftproof", "-p", "draftproof_pytest",
          "-p", "no:cacheprovider", "-q", "test_gate.py"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def outcome(folder: Path, *options: str, where: str = ".") -> tuple[dict[str, st
     """Returns how each test of the folder ended, by name, and all that pytest printed."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:draftproof", "-p", "audit.pytest_plugin",
+        [sys.executable, "-m", "pytest", "-p", "no:draftproof", "-p", "draftproof_pytest",
          "-p", "no:cacheprovider", "-rA", "-q", *options],
         cwd=folder / where, capture_output=True, text=True, check=False,
         env={**environment, "PYTHONPATH": str(ROOT)},
@@ -159,8 +160,27 @@ def test_a_marker_that_asks_for_nothing_stops_the_collection(folder: Path) -> No
 
 
 def test_a_start_without_audits_loads_nothing_of_ours() -> None:
-    code = "import audit.pytest_plugin, sys; print(*(m for m in sys.modules if m[:5] == 'audit'))"
+    code = "import draftproof_pytest, sys; print(*(m for m in sys.modules if m[:5] == 'audit'))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["audit", "audit.pytest_plugin"]
+    assert done.stdout.split() == []
+
+
+def test_a_package_audit_of_the_users_own_is_left_alone(folder: Path) -> None:
+    (folder / "audit").mkdir()
+    (folder / "audit" / "__init__.py").write_text("OWN = True\n")
+    (folder / "conftest.py").write_text("")  # makes pytest put this folder first
+    (folder / "test_own.py").write_text("import audit\ndef test_own(): assert audit.OWN\n")
+    marked = "import pytest, audit\n@pytest.mark.draftproof('rule:ratio')\ndef test_it(): ...\n"
+    (folder / "test_marked.py").write_text(marked)
+    ended, said = outcome(folder, "--continue-on-collection-errors")
+    assert ended == {"test_own": "PASSED", "test_marked.py": "ERROR"}
+    assert "named `audit` hides its own" in " ".join(said.split())
+
+
+def test_a_package_installs_the_plugin_beside_audit() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    (module,) = project["project"]["entry-points"]["pytest11"].values()
+    assert wheel[f"audit/entry/{module}.py"] == f"{module}.py"

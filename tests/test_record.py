@@ -19,6 +19,7 @@ from audit.files import check_writable, write_atomically
 from audit.record import (
     SCHEMA_NUMBER,
     CaseResult,
+    embedded,
     json_schema,
     read_record,
     to_json,
@@ -149,3 +150,22 @@ def test_checking_a_path_creates_nothing(tmp_path: Path) -> None:
 def test_a_result_refuses_unknown_keys() -> None:
     with pytest.raises(ValidationError):
         CaseResult.model_validate({**sample.good().model_dump(), "verdikt": 1})
+
+
+def test_a_page_carries_its_record_and_so_did_the_first_pages(tmp_path: Path) -> None:
+    record, path = sample.record(), tmp_path / "page.html"
+    path.write_text(f"<!doctype html>{embedded(record)}</html>", encoding="utf-8")
+    assert read_record(path) == record
+    plain = to_json(record, indent=None).replace("<", "\\u003c")
+    opening = '<script type="application/json" id="record">'
+    path.write_text(f"<!doctype html>{opening}{plain}</script></html>", encoding="utf-8")
+    assert read_record(path) == record
+
+
+def test_a_page_whose_record_is_broken_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    text = embedded(sample.record())
+    for broken in (text.replace("eNr", "eNx"), text[:200], "<html></html>", text.replace("=", "é")):
+        path.write_text(f"<!doctype html>{broken}", encoding="utf-8")
+        with pytest.raises(UsageError, match="not a draftproof record"):
+            read_record(path)

@@ -48,9 +48,10 @@ MAY_EMIT_NOTHING = (
 
 
 def test_every_listed_sampler_of_ours_loads_and_runs_here():
-    names = [row.name for row in list_samplers()]
-    assert names[-3:] == ["module:object", "path/to/file.py:object", "process:COMMAND"]
-    for name in names[:-4]:
+    rows = list_samplers()
+    forms = ["module:object", "path/to/file.py:object", "process:COMMAND"]
+    assert [row.name for row in rows][-3:] == forms
+    for name in (row.name for row in rows if row.found == "built in"):
         sampler = load_sampler(name)
         if name not in MAY_EMIT_NOTHING:
             assert call(sampler).shape == (3, 2 if sampler.facts.trees else 3)
@@ -62,10 +63,11 @@ def test_the_list_says_level_drafts_and_version():
     rows = {row.name: row for row in list_samplers()}
     assert rows["rule:block"].drafts == "chain"
     assert rows["rule:target-only"].drafts == "tree, distinct or fixed"
-    assert {row.level for row in rows.values()} == {"verify"}
+    built_in = [row for row in rows.values() if row.found == "built in"]
+    assert {row.level for row in built_in} == {"verify"}
     assert rows["transformers"].found == f"transformers {metadata.version('transformers')}"
     assert rows["reference"].found == "built in"
-    assert len(rows) == 5 + len(SAMPLERS)
+    assert len(built_in) == 1 + len(SAMPLERS)
 
 
 @pytest.mark.parametrize("id_", sorted(SAMPLERS))

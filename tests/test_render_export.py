@@ -85,7 +85,7 @@ def test_the_bias_of_a_fault_is_seen_without_draftproof(folder: Path) -> None:
         "types",
         "torch",
     ]
-    assert len(text.splitlines()) <= 95
+    assert len(text.splitlines()) <= 80
     code, said = ran(script)
     assert code == 1
     assert "BIASED" in said

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import sample_record as sample
 
-from audit.render.figures import GLYPH_WIDTH, deviation_plot, interval_glyph
+from audit.render.figures import (
+    GLYPH_WIDTH,
+    TRACE_HEIGHT,
+    TRACE_WIDTH,
+    deviation_plot,
+    evidence_trace,
+    interval_glyph,
+)
 
 BIASED = sample.evidence(sample.FULL_TARGET, log_e=10.0)
 
@@ -37,3 +46,22 @@ def test_an_interval_beyond_the_axis_says_so(epsilon: float, beyond: bool) -> No
     assert glyph.beyond is beyond
     assert 0 <= glyph.low <= glyph.estimate <= glyph.high <= GLYPH_WIDTH
     assert glyph.epsilon == GLYPH_WIDTH / 3
+
+
+def test_the_evidence_runs_from_the_middle_to_the_bar_and_no_farther() -> None:
+    # log e-values 18.1, 90.5, 181 against a bar of 14.5: beyond it at once
+    steps = evidence_trace(sample.evidence(sample.FULL_TARGET, log_e=181.0)).split()
+    places = [(float(x), float(y)) for x, y in zip(steps[::2], steps[1::2], strict=True)]
+    assert places == [(0, 9), (6, 2), (32, 2), (TRACE_WIDTH, 2)]
+    falling = evidence_trace(sample.evidence(sample.TARGET, log_e=-99.0)).split()
+    assert falling[-1] == f"{TRACE_HEIGHT - 3:.0f}"
+
+
+def test_an_old_record_has_no_trace() -> None:
+    assert evidence_trace(replace(BIASED, path=())) == ""
+
+
+def test_bins_are_called_so() -> None:
+    shown = BIASED.deviation
+    assert deviation_plot(shown, BIASED.trials).axis == "token id"
+    assert deviation_plot(replace(shown, bins=True), BIASED.trials).axis == "ratio bin"

@@ -6,8 +6,17 @@ import golden_reports
 import pytest
 import sample_record as sample
 
+from audit.expectation import expected
 from audit.record import Record
-from audit.render.findings import Place, explained, findings, judged, not_passed, place_of
+from audit.render.findings import (
+    EXPECTATION_RULE,
+    Place,
+    explained,
+    findings,
+    judged,
+    not_passed,
+    place_of,
+)
 from audit.verdict import INTERRUPTED, Outcome, Verdict
 
 
@@ -126,3 +135,24 @@ def test_a_failure_names_its_token_and_its_suspects() -> None:
         "the emitted tokens do not follow the target; first token 0: 26.0% instead of 20.0%; "
         "consistent with full-target-fallback, siblings-full-target-fallback."
     )
+
+
+def known_defect(expect: str) -> Record:
+    """Returns the record of a sampler of which a defect is known: it fails, beside a pass."""
+    audit = sample.audit("m:verify", golden_reports.failed(), sample.good())
+    return expected(sample.record(audit, exit_code=1, control=None), expect)
+
+
+def test_a_known_defect_is_no_finding_where_it_fails_as_it_should() -> None:
+    record = known_defect("fail:full-target-fallback")
+    assert [one.kind for one in judged(record)] == ["expected", "passed"]
+    assert not_passed(record) == findings(record) == []
+
+
+def test_a_known_defect_that_is_gone_or_another_one_is_a_finding() -> None:
+    record = known_defect("fail:bonus-from-draft")
+    assert [one.kind for one in judged(record)] == ["failed", "passed", "failed"]
+    assert findings(record)[-1].rule == EXPECTATION_RULE
+    gone = expected(sample.record(control=None), "fail")
+    (only,) = findings(gone)
+    assert only.judged.verdict.sentence.endswith("but it is PASS; mend the expectation")

@@ -16,6 +16,7 @@ from audit.cli.output import Outputs
 F = TypeVar("F", bound=Callable[..., object])
 Option = Callable[[Any], Any]
 TIERS = ("smoke", "ci", "audit", "deep")
+METHODS = ("sampled", "steered", "both")
 
 
 class Finite(click.FloatRange):
@@ -74,6 +75,15 @@ selection = _all(
         metavar="RULE",
         help="A rule that the sampler is said to follow. Repeatable.",
     ),
+)
+
+method = click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    default="sampled",
+    show_default=True,
+    help="Judge by sampled rounds, by the law that is read off the code, or by both, which "
+    "must agree.",
 )
 
 budget = _all(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,17 +12,39 @@ from audit.cli.color import color_option
 from audit.cli.configuration import configured
 from audit.cli.output import Outputs
 
+if TYPE_CHECKING:
+    from audit.record import Record
+
 
 @click.command()
 @click.argument("record", type=click.Path(path_type=Path))
 @options.baseline
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Draw every case there as PNG, SVG and PDF.",
+)
 @options.outputs
 @configured
 @color_option
-def report(record: Path, baseline_record: Path | None, outputs: Outputs) -> None:
+def report(
+    record: Path, baseline_record: Path | None, figures: Path | None, outputs: Outputs
+) -> None:
     """Shows RECORD, a JSON file or a page that carries one; samples nothing."""
     from audit.changes import compared
     from audit.record import read_record
 
     earlier = None if baseline_record is None else read_record(baseline_record)
-    outputs.write(compared(read_record(record), earlier))
+    shown = compared(read_record(record), earlier)
+    outputs.write(shown)
+    if figures is not None:
+        _draw(shown, figures, quiet=outputs.quiet)
+
+
+def _draw(record: Record, folder: Path, *, quiet: bool) -> None:
+    from audit.render.charts import write_figures
+
+    files = list(write_figures(record, folder))
+    if not quiet:
+        click.echo(f"written: {len(files)} files in {folder}", err=True)

@@ -35,6 +35,7 @@ contract, 70 internal error, 130 interrupted.
 @click.command(epilog=EXIT_CODES)
 @click.argument("sampler", required=False)
 @options.selection
+@options.method
 @options.budget
 @options.machine
 @options.baseline

@@ -8,13 +8,17 @@ from __future__ import annotations
 from audit.evidence import Acceptance, AcceptedTokens, Evidence, ViewReading
 from audit.record import CaseResult
 from audit.render.plain import clean
+from audit.render.steered import steered_facts
 from audit.render.words import drafts_of, e_value, fixed, p_value, says_nothing_of_fallback
 
 Facts = list[tuple[str, str]]
 
 
-def case_facts(case: CaseResult) -> Facts:
-    """Returns what is known about the case and what its evidence shows."""
+def case_facts(case: CaseResult, *, names: bool = True) -> Facts:
+    """Returns what is known about the case and what its evidence shows.
+
+    names: whether the faults that are not excluded are named or only counted.
+    """
     drafts = drafts_of(case.num_speculative_tokens, case.tree)
     facts = [
         ("Case", f"{case.vocab_size:,} ids, {drafts}, {case.certify}"),
@@ -22,10 +26,12 @@ def case_facts(case: CaseResult) -> Facts:
     ]
     if case.sampling:
         facts.append(("Sampling rules", clean(case.sampling, 400)))
-    return facts + (_evidence_facts(case.evidence) if case.evidence else [])
+    if case.steered:
+        facts += steered_facts(case.steered)
+    return facts + (_evidence_facts(case.evidence, names=names) if case.evidence else [])
 
 
-def _evidence_facts(evidence: Evidence) -> Facts:
+def _evidence_facts(evidence: Evidence, *, names: bool) -> Facts:
     reading = evidence.gate
     gate = f"{e_value(reading.log_e)}, at most {e_value(reading.log_e_max)}"
     bar = f", FAIL from {e_value(reading.log_threshold)}"
@@ -43,16 +49,16 @@ def _evidence_facts(evidence: Evidence) -> Facts:
         *_conformity_facts(evidence),
         *_acceptance_facts(evidence.acceptance),
         ("Rules that fit", ", ".join(evidence.rules_observed) or "unknown"),
-        ("Faults not excluded here", _blind(evidence)),
+        ("Faults not excluded here", _blind(evidence, names=names)),
         ("Null to rational target", fixed(evidence.null_distance)),
     ]  # fmt: skip
 
 
-def _blind(evidence: Evidence) -> str:
+def _blind(evidence: Evidence, *, names: bool) -> str:
     """Returns what a PASS here does not exclude, and whether it says nothing of the fallback."""
     if not evidence.blind:
         return "none"
-    named = f"{len(evidence.blind)}: {', '.join(evidence.blind)}"
+    named = f"{len(evidence.blind)}" + f": {', '.join(evidence.blind)}" * names
     if says_nothing_of_fallback(evidence):
         return f"{named}. A PASS here says nothing about the token drawn after a rejection"
     return named

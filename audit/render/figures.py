@@ -1,4 +1,4 @@
-"""Where the marks of the two figures of a page stand; the template only draws them.
+"""Where the marks of the figures of a page stand; the template only draws them.
 
 Coordinates are SVG user units, y downwards, rounded so that equal records give equal bytes.
 """
@@ -12,6 +12,7 @@ from audit.evidence import Deviation, Evidence
 
 GLYPH_WIDTH = 132.0
 EPSILONS_SHOWN = 3.0
+TRACE_WIDTH, TRACE_HEIGHT, TRACE_TOP = 64.0, 18.0, 3.0
 LEFT, RIGHT, TOP, HEIGHT = 62.0, 12.0, 12.0, 150.0
 NARROWEST, WIDEST, SPAN = 26.0, 90.0, 480.0
 MOST_PREDICTIONS = 3
@@ -47,8 +48,9 @@ class Tick(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """Observed share minus target probability, by first token."""
+    """Observed share minus target probability, by first token or, of a large vocabulary, bin."""
 
+    axis: str
     width: float
     height: float
     zero: float
@@ -69,6 +71,24 @@ def interval_glyph(evidence: Evidence, epsilon: float) -> Glyph:
     return Glyph(x(bounds.lower), x(bounds.estimate), x(high), x(epsilon), high > most)
 
 
+def evidence_trace(evidence: Evidence) -> str:
+    """Returns the e-value's path as SVG points, by trials; "" where the record has none.
+
+    The height at which a FAIL begins is TRACE_TOP; the bottom lies as far below an e-value of 1 as
+    that lies above it, and what is beyond either runs along it.
+    """
+    path, bar = evidence.path, evidence.gate.log_threshold
+    if not path or bar <= 0:
+        return ""
+    half = TRACE_HEIGHT / 2 - TRACE_TOP
+
+    def point(trials: int, log_e: float) -> str:
+        y = TRACE_HEIGHT / 2 - half * min(max(log_e / bar, -1.0), 1.2)
+        return f"{TRACE_WIDTH * trials / path[-1][0]:.0f} {y:.0f}"
+
+    return " ".join([point(0, 0.0), *(point(*place) for place in path)])
+
+
 def deviation_plot(deviation: Deviation, trials: int) -> Plot:
     """Returns the plot of the tokens shown, with the predictions of at most three faults."""
     names = tuple(deviation.predictions)[:MOST_PREDICTIONS]
@@ -86,7 +106,8 @@ def deviation_plot(deviation: Deviation, trials: int) -> Plot:
         marks.append(Mark(token, x, dot, low, high, tuple(predicted), _says(token, column, names)))
     ticks = (Tick(y(part * reach), f"{part * reach:+.3g}") for part in (1, 0.5, -0.5, -1))
     width = round(LEFT + slot * len(columns) + RIGHT, 1)
-    return Plot(width, TOP + HEIGHT, y(0.0), tuple(marks), tuple(ticks), names)
+    axis = "ratio bin" if deviation.bins else "token id"
+    return Plot(axis, width, TOP + HEIGHT, y(0.0), tuple(marks), tuple(ticks), names)
 
 
 def _column(

@@ -13,12 +13,13 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from audit.expectation import as_expected, not_as_expected
 from audit.record import CaseResult, Record
 from audit.render import words
 from audit.render.plain import clean
 from audit.verdict import INTERRUPTED, Outcome, Verdict
 
-Kind = Literal["passed", "failed", "error", "open"]
+Kind = Literal["passed", "failed", "error", "open", "expected"]
 _KINDS: dict[Outcome, Kind] = {
     Outcome.PASS: "passed",
     Outcome.FAIL: "failed",
@@ -27,6 +28,7 @@ _KINDS: dict[Outcome, Kind] = {
     Outcome.ERROR: "error",
 }
 _ORDER = list(Outcome)
+EXPECTATION, EXPECTATION_RULE = "expectation", "audit-expectation"
 SENTENCE_LIMIT = 1_000
 REPEAT_LIMIT = 2_000
 _SUSPECTS_LIMIT = 400
@@ -37,7 +39,8 @@ _SOURCE = re.compile(r"([^:\\]+)(?::([0-9]{1,9}))?")
 class Judged(NamedTuple):
     """A case, or (case None) the run where no case says why it did not pass.
 
-    kind: "open" is undecided; a bias that was accepted beforehand has passed.
+    kind: "open" is undecided, "expected" a known defect that failed as it should; a bias that was
+    accepted beforehand has passed.
     """
 
     name: str
@@ -76,8 +79,8 @@ def worst_first(record: Record) -> list[Judged]:
 
 
 def not_passed(record: Record) -> list[Judged]:
-    """Returns all that did not pass, the worst first."""
-    return [one for one in worst_first(record) if one.kind != "passed"]
+    """Returns all that did not pass and was not expected to fail, the worst first."""
+    return [one for one in worst_first(record) if one.kind not in ("passed", "expected")]
 
 
 def findings(record: Record) -> list[Finding]:
@@ -92,6 +95,8 @@ def findings(record: Record) -> list[Finding]:
 def rule_of(one: Judged) -> str:
     """Returns the id of what failed."""
     suspects = one.verdict.suspects
+    if one.name == EXPECTATION and one.case is None:
+        return EXPECTATION_RULE
     return clean(suspects[0]) if suspects else f"audit-{one.verdict.outcome.lower()}"
 
 
@@ -123,14 +128,18 @@ def place_of(one: Judged, record: Record) -> Place:
 def _kind_of(case: CaseResult, record: Record) -> Kind:
     if case.accepted(record.settings.accept_within):
         return "passed"
-    return _KINDS.get(case.verdict.outcome, "open")
+    kind = _KINDS.get(case.verdict.outcome, "open")
+    return "expected" if kind == "failed" and as_expected(record) else kind
 
 
 def _of_the_run(record: Record) -> Iterator[Judged]:
     """Yields what would be missed in a list of cases alone."""
     outcome, control = record.verdict.outcome, record.control
     if outcome not in {case.verdict.outcome for case in record.cases}:
-        yield Judged("all cases together", record.verdict, _KINDS.get(outcome, "open"), None)
+        kind = "expected" if as_expected(record) else _KINDS.get(outcome, "open")
+        yield Judged("all cases together", record.verdict, kind, None)
+    if not_as_expected(record):
+        yield Judged(EXPECTATION, Verdict(Outcome.FAIL, record.expectation), "failed", None)
     if record.exit_code == INTERRUPTED:
         cut = Verdict(Outcome.NO_VERDICT, "interrupted: judged by what was measured")
         yield Judged("the whole run", cut, "open", None)

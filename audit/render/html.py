@@ -9,105 +9,100 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections import Counter
-from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from audit.record import EMBEDDED_CLOSE, EMBEDDED_OPEN, CaseResult, Record, to_json
-from audit.render import facts, figures, history, suspicion, words
+from audit.record import Record, embedded
+from audit.render import figures, history, suspicion, words
+from audit.render.case_view import case_anchor, case_views
 from audit.render.plain import clean, clean_lines
+from audit.render.rounds import rounds_of
+from audit.render.steered import steered_lines
+from audit.render.visibility import blind_cases, visibility_rows
 from audit.resources import reports_dir
-from audit.verdict import SCOPE, TRUST, Verdict
+from audit.verdict import SCOPE, TRUST
 
 TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
-MOST_COUNTS = 20
 TEXT_LIMIT = 1_000
-
-
-class CaseView(NamedTuple):
-    """One case as the template needs it; glyph and plot are None where nothing was counted."""
-
-    result: CaseResult
-    anchor: str
-    control: Verdict | None
-    departures: list[str]
-    facts: facts.Facts
-    counts: list[tuple[str, int]]
-    glyph: figures.Glyph | None
-    plot: figures.Plot | None
+LARGEST = 2_000_000  # bytes
+MOST_CASES = (250, 60, 15)  # tried in this order
 
 
 def page(record: Record) -> str:
-    """Returns the page of a record."""
-    style, script = (_asset(name) for name in (STYLE, SCRIPT))
-    text = _environment().get_template(TEMPLATE).render(
-        record=record,
-        cases=_case_views(record),
-        diagnoses=record.diagnoses,
-        tones=Counter(words.SIGNS[case.verdict.outcome].tone for case in record.cases),
-        trials=words.trials(record),
-        settings=words.settings_line(record),
-        since_heading=history.since_heading(record),
-        since=history.since_facts(record.since) if record.since else [],
-        attempts=history.attempt_facts(record),
-        not_excluded=words.not_excluded_sentence(record),
-        scope=SCOPE,
-        no_evidence=words.NO_EVIDENCE,
-        trust=TRUST,
-        glyph_width=figures.GLYPH_WIDTH,
-        policy=_policy(style, script),
-        style=style,
-        script=script,
-        embedded=_embedded(record),
-    )  # fmt: skip
+    """Returns the page of a record, at most LARGEST bytes long.
+
+    Of a record that is too large for that, the page shows and carries less, and says so.
+    """
+    texts = (_page(record, most) for most in MOST_CASES)
+    fitting = (text for text in texts if len(text.encode()) <= LARGEST)
+    return next(fitting, None) or _page(record, MOST_CASES[-1], carries=False)
+
+
+def _page(record: Record, most: int, *, carries: bool = True) -> str:
+    """Returns the page with the evidence of the `most` worst cases, and with the record or not."""
+    style, script = (asset(name) for name in (STYLE, SCRIPT))
+    text = (
+        environment()
+        .get_template(TEMPLATE)
+        .render(
+            **_about_the_run(record),
+            **_about_the_cases(record, most),
+            left_out=_left_out(record, most, carries=carries),
+            glyph_width=figures.GLYPH_WIDTH,
+            trace_width=figures.TRACE_WIDTH,
+            trace_top=figures.TRACE_TOP,
+            policy=policy_of(style, script),
+            style=style,
+            script=script,
+            embedded=Markup(embedded(record)) if carries else "",
+        )
+    )
     return text.lstrip()
 
 
-def case_anchor(case_id: str) -> str:
-    """Returns the id of a case's element: the case's own where that is plain, else a hash.
-
-    >>> case_anchor("article-three-tokens"), case_anchor('a b"<')
-    ('article-three-tokens', 'case-0ed27349')
-    """
-    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,80}", case_id) and case_id != "record":
-        return case_id
-    return f"case-{hashlib.sha256(case_id.encode()).hexdigest()[:8]}"
-
-
-def _case_views(record: Record) -> list[CaseView]:
-    control = {case.id: case.verdict for case in record.control.cases} if record.control else {}
-    return [
-        CaseView(
-            result=case,
-            anchor=case_anchor(case.id),
-            control=control.get(case.id),
-            departures=suspicion.of_case(record.diagnoses, case.id),
-            facts=facts.case_facts(case),
-            counts=_most_frequent(case.counts),
-            glyph=figures.interval_glyph(case.evidence, record.settings.epsilon),
-            plot=figures.deviation_plot(case.evidence.deviation, case.evidence.trials),
-        )
-        if case.evidence
-        else CaseView(case, case_anchor(case.id), None, [], facts.case_facts(case), [], None, None)
-        for case in words.worst_first(record.cases)
-    ]
+def _about_the_run(record: Record) -> dict[str, object]:
+    return {
+        "record": record,
+        "diagnoses": record.diagnoses,
+        "steered": steered_lines(record.cases),
+        "tone": words.run_tone(record),
+        "tones": Counter(words.SIGNS[case.verdict.outcome].tone for case in record.cases),
+        "trials": words.trials(record),
+        "settings": words.settings_line(record),
+        "since_heading": history.since_heading(record),
+        "since": history.since_facts(record.since) if record.since else [],
+        "attempts": history.attempt_facts(record),
+        "not_excluded": words.not_excluded_sentence(record),
+        "scope": SCOPE,
+        "no_evidence": words.NO_EVIDENCE,
+        "trust": TRUST,
+    }
 
 
-def _most_frequent(counts: dict[str, int]) -> list[tuple[str, int]]:
-    """Returns the 20 most frequent blocks, and the others as one line."""
-    rest = counts.get("rest", 0)
-    blocks = sorted(
-        ((block, n) for block, n in counts.items() if block != "rest"), key=lambda item: -item[1]
-    )
-    rest += sum(n for _, n in blocks[MOST_COUNTS:])
-    return blocks[:MOST_COUNTS] + ([("rest", rest)] if rest else [])
+def _about_the_cases(record: Record, most: int) -> dict[str, object]:
+    cases = case_views(record)[:most]
+    everything = len(cases) == len(record.cases)
+    return {
+        "cases": cases,
+        "rounds": rounds_of(case.result for case in cases),
+        "visibility": visibility_rows(record) if everything else [],
+        "columns": [case.id for case in record.cases],
+        "blind": blind_cases(record),
+    }
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def _left_out(record: Record, most: int, *, carries: bool) -> str:
+    more = len(record.cases) - most
+    cases = f"{more} more cases are not shown, nor what each case can see. " if more > 0 else ""
+    record_too = "" if carries else "The record is too large for a page; --json has it."
+    return f"{cases}{record_too}".strip()
+
+
+def environment() -> Environment:
+    """Returns what renders the templates of pages, all that they print made harmless."""
+    made = Environment(
         loader=FileSystemLoader(reports_dir()),
         autoescape=True,
         undefined=StrictUndefined,
@@ -115,7 +110,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    environment.filters.update(
+    made.filters.update(
         cut=clean,
         lines=lambda text: Markup(escape(clean_lines(text))),
         fixed=words.fixed,
@@ -129,7 +124,7 @@ def _environment() -> Environment:
         sign=lambda verdict: words.SIGNS[verdict.outcome].sign,
         tone=lambda verdict: words.SIGNS[verdict.outcome].tone,
     )
-    return environment
+    return made
 
 
 def _harmless(value: object) -> object:
@@ -139,11 +134,14 @@ def _harmless(value: object) -> object:
     return clean(value, TEXT_LIMIT) if type(value) is str else value
 
 
-def _asset(name: str) -> Markup:
-    return Markup((reports_dir() / name).read_text(encoding="utf-8"))
+def asset(name: str) -> Markup:
+    """Returns the text of a file without what stands there for its readers alone."""
+    lines = (reports_dir() / name).read_text(encoding="utf-8").splitlines()
+    return Markup("\n".join(line.strip() for line in lines if not line.strip().startswith("//")))
 
 
-def _policy(style: str, script: str) -> Markup:
+def policy_of(style: str, script: str) -> Markup:
+    """Returns the policy of a page that has this one style sheet and this one script."""
     return Markup(
         f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; "
         "base-uri 'none'; form-action 'none'"
@@ -153,9 +151,3 @@ def _policy(style: str, script: str) -> Markup:
 def _source(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _embedded(record: Record) -> Markup:
-    """Returns the record as a data block; ASCII JSON with < escaped cannot end the element."""
-    text = to_json(record, indent=None).replace("<", "\\u003c")
-    return Markup(f"{EMBEDDED_OPEN}{text}{EMBEDDED_CLOSE}")

@@ -1,5 +1,7 @@
 """A record as JUnit XML: one test case a case, numbers in its output, undecided as skipped.
 
+A known defect that fails as it should is skipped too, as pytest has it, and says so.
+
 No properties and no attribute beyond the common schema, since readers differ in what they take.
 """
 
@@ -14,7 +16,7 @@ from audit.render.findings import SENTENCE_LIMIT, Judged, explained, judged, rep
 from audit.render.numbers import numbers
 from audit.render.plain import clean, clean_lines
 
-_RESULTS = {"failed": Failure, "error": Error, "open": Skipped}
+_RESULTS = {"failed": Failure, "error": Error, "open": Skipped, "expected": Skipped}
 _SECONDS = len("2025-01-31T12:00:00")  # the schema knows no zone; the record's is always UTC
 
 
@@ -33,7 +35,9 @@ def junit(record: Record) -> str:
 def _test_case(one: Judged, record: Record) -> TestCase:
     case = TestCase(one.name, classname=clean(record.sampler.name))
     if one.kind != "passed":
-        result = _RESULTS[one.kind](clean(explained(one), SENTENCE_LIMIT), one.verdict.word)
+        known = f"{record.expectation}; " * (one.kind == "expected")
+        kind = "expected failure" if known else one.verdict.word
+        result = _RESULTS[one.kind](clean(known + explained(one), SENTENCE_LIMIT), kind)
         result.text = _details(one, record)
         case.result = [result]
     case.system_out = "\n".join(_output(one, record))

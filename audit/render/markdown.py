@@ -14,6 +14,7 @@ from audit.render import history, words
 from audit.render.findings import Judged, explained, not_passed, repeat_of, worst_first
 from audit.render.numbers import numbers
 from audit.render.plain import clean
+from audit.render.steered import steered_lines
 from audit.verdict import SCOPE, Verdict
 
 MOST_ROWS = 40
@@ -33,6 +34,7 @@ def markdown(record: Record) -> str:
         _text(clean(words.settings_line(record), SENTENCE_LIMIT)),
         _table(record),
         _sentences(record),
+        _text("\n\n".join(steered_lines(record.cases))),
         _since(record),
         _repeat(record),
         _limits(record),
@@ -58,7 +60,8 @@ def _table(record: Record) -> str:
 
 def _row(one: Judged) -> list[str]:
     evidence = one.case.evidence if one.case else None
-    return [_name(one.name), *_cells(evidence), _word(one.verdict)]
+    known = " (expected)" * (one.kind == "expected")
+    return [_name(one.name), *_cells(evidence), _word(one.verdict) + known]
 
 
 def _cells(evidence: Evidence | None) -> list[str]:

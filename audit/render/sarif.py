@@ -1,8 +1,9 @@
 """A record as SARIF 2.1.0, for code scanning: one run, one result for each thing that failed.
 
 Every result has a physical location, since a single one without it makes a code host refuse the
-whole file. Undecided cases are no results. `primaryLocationLineHash` is the one fingerprint that
-GitHub reads; ours holds no line, so that an alert survives an edit above it.
+whole file. Undecided cases are no results, and a known defect that fails as it should is a note.
+`primaryLocationLineHash` is the one fingerprint that GitHub reads; ours holds no line, so that an
+alert survives an edit above it.
 
 References: OASIS, SARIF version 2.1.0 (2020).
 """
@@ -15,8 +16,16 @@ from typing import Any
 from urllib.parse import quote
 
 from audit.exact.catalogue import RULES
+from audit.expectation import as_expected
 from audit.record import Record
-from audit.render.findings import Finding, explained, findings, repeat_of
+from audit.render.findings import (
+    EXPECTATION_RULE,
+    SENTENCE_LIMIT,
+    Finding,
+    explained,
+    findings,
+    repeat_of,
+)
 from audit.render.plain import clean
 from audit.verdict import INTERRUPTED, Outcome
 
@@ -29,6 +38,7 @@ _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DEPENDENT: "rows or calls share randomness although they must be independent",
     Outcome.WITHIN: "a bias is proven, and certified to be at most epsilon",
 }
+_UNEXPECTED = "a known defect does not fail as the configuration says"
 
 
 def sarif(record: Record) -> str:
@@ -59,17 +69,22 @@ def sarif_log(record: Record) -> dict[str, Any]:
 
 
 def _invocation(record: Record) -> dict[str, Any]:
-    return {
+    invocation: dict[str, Any] = {
         "executionSuccessful": record.exit_code != INTERRUPTED,
         "exitCode": record.exit_code,
     }
+    if as_expected(record):
+        said = clean(record.expectation, SENTENCE_LIMIT)
+        invocation["toolExecutionNotifications"] = [{"level": "note", "message": {"text": said}}]
+    return invocation
 
 
 def _rule(finding: Finding) -> dict[str, Any]:
     """Returns what a rule means: a catalogued fault in the catalogue's words."""
     entry = RULES.get(finding.rule)
     outcome = finding.judged.verdict.outcome
-    meaning = entry.meaning if entry else _MEANINGS[outcome]
+    unexpected = finding.rule == EXPECTATION_RULE
+    meaning = entry.meaning if entry else _UNEXPECTED if unexpected else _MEANINGS[outcome]
     text = f"{meaning[0].upper()}{meaning[1:]}."
     more = f" How it comes about: {entry.happens}. Law: {entry.formula}." if entry else ""
     return {

@@ -12,11 +12,11 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from audit.evidence import Evidence
 from audit.record import Audit, CaseResult, Record
 from audit.render import history, suspicion, words
 from audit.render.facts import case_facts
 from audit.render.plain import clean, clean_lines
+from audit.render.steered import steered_lines
 from audit.verdict import INTERRUPTED, SCOPE, Outcome, Verdict
 
 STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
@@ -41,6 +41,7 @@ def audit_text(record: Record, *, color: bool, width: int, verbose: bool = False
     if verbose:
         parts += [part for case in record.cases for part in _details(case)]
     parts += [*_findings(record), _conclusion(record), *_expectation(record), *_diagnosis(record)]
+    parts += [Text(line) for line in steered_lines(record.cases)]
     parts += [*_control(record), *_before(record), "", *_notes(record)]
     return rendered(parts, color=color, width=width)
 
@@ -79,21 +80,22 @@ def _case_table(record: Record, *, narrow: bool) -> Table:
         table.add_row(
             Text(clean(case.id, NAME_LIMIT), overflow="fold"),
             _word(case.verdict),
-            *(_numbers(case.evidence)[name] for name in numbers),
+            *(_numbers(case)[name] for name in numbers),
             *([_word(control.get(case.id))] if control else []),
         )
     return table
 
 
-def _numbers(evidence: Evidence | None) -> dict[str, str]:
+def _numbers(case: CaseResult) -> dict[str, str]:
+    evidence, certified = case.evidence, words.fixed(case.certified)
     if evidence is None:
-        return dict.fromkeys(("trials", "TV", "(null)", "U", "e-value", "p"), "–")
+        return dict.fromkeys(("trials", "TV", "(null)", "e-value", "p"), "–") | {"U": certified}
     view = evidence.views[0]
     return {
         "trials": f"{evidence.trials:,}",
         "TV": words.fixed(view.total_variation.estimate),
         "(null)": f"({words.fixed(view.total_variation.null_mean)})",
-        "U": words.fixed(evidence.certified),
+        "U": certified,
         "e-value": words.e_value(evidence.gate.log_e),
         "p": words.p_value(view.cressie_read.p_value),
     }

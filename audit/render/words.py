@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from audit.evidence import Evidence
 from audit.exact.catalogue import HEADLINES
+from audit.expectation import as_expected, not_as_expected
 from audit.record import Audit, CaseResult, Record
 from audit.tree import Tree
 from audit.verdict import Outcome
@@ -41,6 +42,13 @@ _ORDER = list(Outcome)
 LARGE_VOCABULARY = 1000
 
 
+def run_tone(record: Record) -> str:
+    """Returns the tone of a whole run: a known defect counts as open, where it is gone as bad."""
+    if as_expected(record):
+        return "open"
+    return "bad" if not_as_expected(record) else SIGNS[record.verdict.outcome].tone
+
+
 def drafts_of(num_speculative_tokens: int, tree: Tree | None) -> str:
     """Returns what is drafted in a round.
 
@@ -65,9 +73,10 @@ def not_excluded_sentence(audit: Audit) -> str:
     faults = audit.not_excluded
     if faults is None or audit.verdict.outcome is not Outcome.PASS:
         return ""
+    within = "its bounds" if any(case.steered for case in audit.cases) else "epsilon"
     sentence = (
-        "Catalogued faults that this run does not exclude, since they stay within epsilon on every "
-        f"case that passed: {', '.join(sorted(faults)) or 'none'}."
+        f"Catalogued faults that this run does not exclude, since they stay within {within} on "
+        f"every case that passed: {', '.join(sorted(faults)) or 'none'}."
     )
     if all(case.vocab_size >= LARGE_VOCABULARY for case in audit.cases):
         sentence += " With a large vocabulary only the faults that the gate bets on are compared."
@@ -108,6 +117,9 @@ def settings_line(record: Record) -> str:
     """Returns one line that says under which settings the run stands."""
     s = record.settings
     amount = f"{s.samples:,} trials a case" if s.samples else f"up to {s.cap:,} trials a case"
+    amount = {"steered": "laws read off the code", "both": f"laws read off the code, {amount}"}.get(
+        s.method, amount
+    )
     return (
         f"tier {s.tier}, {amount}, epsilon {s.epsilon:g}, alpha {s.alpha:g}, delta {s.delta:g}, "
         f"seed {s.seed}, {s.dtype} on {s.device}"

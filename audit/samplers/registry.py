@@ -1,6 +1,7 @@
 """Every way to name a sampler, and what stands behind the name.
 
-`reference`, `rule:ID`, `fault:ID` and `transformers` are ours and run in this process;
+`reference`, `rule:ID`, `fault:ID`, `transformers` and the names of docs/targets.md are ours and run
+in this process;
 `module:object` and `path/to/file.py:object` are the user's and run in a worker process, unless
 the user accepts them here; `process:COMMAND` is a program that speaks the protocol of
 docs/process.md.
@@ -22,6 +23,8 @@ from audit.errors import UsageError
 from audit.exact.catalogue import rule
 from audit.repository import path_in_repository
 from audit.samplers import faults, rules, transformers_adapter
+from audit.samplers.adapters.listing import TARGETS
+from audit.samplers.adapters.target import Target
 from audit.samplers.client import WorkerSampler, refusal
 from audit.samplers.command.sampler import load_command
 from audit.samplers.facts import facts_from, nearest
@@ -55,6 +58,7 @@ def list_samplers() -> list[SamplerRow]:
     return [
         *(SamplerRow(name, "verify", _drafts(name), "built in") for name in _own_names()),
         SamplerRow("transformers", "verify", "chain", installed),
+        *(_row_of(target) for target in TARGETS.values()),
         SamplerRow("module:object", "verify", "its own", "anything that can be imported from here"),
         SamplerRow("path/to/file.py:object", "verify", "its own", "a file of yours"),
         SamplerRow("process:COMMAND", "verify", "chain", "a program in any language"),
@@ -81,13 +85,15 @@ def load_sampler(
         return _own(spec)
     if spec == "transformers":
         return _transformers()
+    if spec in TARGETS:
+        return _adapted(TARGETS[spec])
     if spec.startswith(PROCESS):
         return load_command(spec.removeprefix(PROCESS), timeout=timeout)
     if spec.endswith(".py"):
         raise UsageError(f"{spec} names a file but no function of it; write {spec}:verify, say.")
     place, _, name = spec.rpartition(":")
     if not (place and name) or place in ("rule", "fault"):
-        raise UsageError(f"no sampler is named {nearest(spec, [*_own_names(), 'transformers'])}")
+        raise UsageError(f"no sampler is named {nearest(spec, _all_names())}")
     if in_process:
         return _loaded_here(spec)
     return _loaded_apart(spec, device=device, timeout=timeout, python=python)
@@ -108,6 +114,10 @@ def wrap_sampler(sampler: Sampler) -> LoadedSampler:
 def _own_names() -> list[str]:
     own_rules = [f"rule:{id_}" for id_ in rules.RULES]
     return ["reference", *own_rules, *(f"fault:{id_}" for id_ in faults.FAULTS)]
+
+
+def _all_names() -> list[str]:
+    return [*_own_names(), "transformers", *TARGETS]
 
 
 def _own_id(spec: str) -> str:
@@ -138,6 +148,25 @@ def _transformers() -> LoadedSampler:
     return LoadedSampler(
         "transformers", verifier, transformers_adapter.FACTS, _here("transformers", code)
     )
+
+
+def _row_of(target: Target) -> SamplerRow:
+    facts = target.facts
+    trees = facts.trees if isinstance(facts, Facts) else ()
+    drafts = f"tree, {' or '.join(trees)}" if trees else "chain"
+    return SamplerRow(target.name, target.level, drafts, target.found)
+
+
+def _adapted(target: Target) -> LoadedSampler:
+    """Returns the sampler of an adapter. Raises UsageError where it is a decode loop."""
+    if not isinstance(target.facts, Facts):
+        raise UsageError(
+            f"{target.name} is a decode loop with no verification step to call; audit it with "
+            f"`{target.command}`."
+        )
+    verify, package = target.load(), target.package
+    identity = _here(target.name, code_of_module(package.module, package.file))
+    return LoadedSampler(target.name, verify, target.facts, identity)
 
 
 def _loaded_here(spec: str) -> LoadedSampler:

@@ -16,6 +16,7 @@ from audit.campaign import Campaign
 from audit.harness.store import RunDirectory
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import CaseSetup, set_up
+from audit.samplers.interface import LoadedSampler
 from audit.samplers.registry import load_sampler
 from audit.selection import select_cases
 from audit.statistics.certificate import looks
@@ -35,7 +36,7 @@ def setups(case_ids: tuple[str, ...], budget: Budget, cap: int) -> tuple[CaseSet
 
 
 def campaign(
-    sampler: str,
+    sampler: str | LoadedSampler,
     case_ids: Sequence[str],
     *,
     seed: int,
@@ -48,7 +49,7 @@ def campaign(
     prepared = setups(tuple(case_ids), budget, cap)
     torch.set_num_threads(1)
     made = Campaign(
-        sampler=load_sampler(sampler),
+        sampler=load_sampler(sampler) if isinstance(sampler, str) else sampler,
         monitors=[monitor(setup, budget, declared=declares) for setup in prepared],
         looks=looks(cap),
         seed=seed,

@@ -1,0 +1,115 @@
+"""One case as the page shows it: words, tables and the marks of its figures."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from fractions import Fraction
+from typing import NamedTuple
+
+from audit.evidence import Deviation
+from audit.record import CaseResult, Record
+from audit.render import facts, figures, suspicion, words
+from audit.verdict import Outcome, Verdict
+
+MOST_COUNTS, OF_PASSED = 20, 10
+_DENOMINATORS, _ROUNDING = 100, 1e-7
+
+
+class LawTable(NamedTuple):
+    """The first token's laws beside what was observed. rows: the token, then a cell a column."""
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: list[tuple[int, list[str]]]
+
+
+class CaseView(NamedTuple):
+    """One case as the template needs it; None and "" where nothing was counted.
+
+    plot: only where a case has not passed, since the table of laws says the same.
+    """
+
+    result: CaseResult
+    anchor: str
+    control: Verdict | None
+    departures: list[str]
+    facts: facts.Facts
+    counts: list[tuple[str, int]]
+    laws: LawTable | None = None
+    glyph: figures.Glyph | None = None
+    trace: str = ""
+    plot: figures.Plot | None = None
+
+
+def case_views(record: Record) -> list[CaseView]:
+    """Returns the views of a record's cases, the worst first."""
+    control = {case.id: case.verdict for case in record.control.cases} if record.control else {}
+    return [_view(case, control.get(case.id), record) for case in words.worst_first(record.cases)]
+
+
+def _view(case: CaseResult, control: Verdict | None, record: Record) -> CaseView:
+    found = case.evidence
+    departures = suspicion.of_case(record.diagnoses, case.id)
+    told = facts.case_facts(case, names=not record.visibility)
+    view = CaseView(case, case_anchor(case.id), control, departures, told, [])
+    if found is None:
+        return view
+    return view._replace(
+        counts=_most_frequent(case.counts, OF_PASSED if _passed(case) else MOST_COUNTS),
+        laws=law_table(found.deviation, found.trials),
+        glyph=figures.interval_glyph(found, record.settings.epsilon),
+        trace=figures.evidence_trace(found),
+        plot=None if _passed(case) else figures.deviation_plot(found.deviation, found.trials),
+    )
+
+
+def _passed(case: CaseResult) -> bool:
+    return case.verdict.outcome is Outcome.PASS
+
+
+def case_anchor(case_id: str) -> str:
+    """Returns the id of a case's element: the case's own where that is plain, else a hash.
+
+    Every other id of the page begins with an underscore.
+
+    >>> case_anchor("article-three-tokens"), case_anchor('a b"<')
+    ('article-three-tokens', 'case-0ed27349')
+    """
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,80}", case_id):
+        return case_id
+    return f"case-{hashlib.sha256(case_id.encode()).hexdigest()[:8]}"
+
+
+def law_table(shown: Deviation, trials: int) -> LawTable:
+    """Returns target, draft and suspects of the first token, exact, and the observed shares."""
+    laws = {"target": shown.expected, "draft": shown.draft, **shown.predictions}
+    known = {name: law for name, law in laws.items() if law}
+    rows = [
+        (
+            token,
+            [*(as_fraction(law[place]) for law in known.values()), f"{seen / trials:.4f}"],
+        )
+        for place, (token, seen) in enumerate(zip(shown.tokens, shown.observed, strict=True))
+    ]
+    return LawTable("Ratio bin" if shown.bins else "Token id", (*known, "observed"), rows)
+
+
+def as_fraction(value: float) -> str:
+    """Returns the fraction with a small denominator that was rounded to it, else four places.
+
+    >>> as_fraction(0.2), as_fraction(0.30000000745058053), as_fraction(0.7182818)
+    ('1/5', '3/10', '0.7183')
+    """
+    exact = Fraction(value).limit_denominator(_DENOMINATORS)
+    return str(exact) if abs(float(exact) - value) <= _ROUNDING else words.fixed(value)
+
+
+def _most_frequent(counts: dict[str, int], most: int) -> list[tuple[str, int]]:
+    """Returns the most frequent blocks, and the others as one line."""
+    rest = counts.get("rest", 0)
+    blocks = sorted(
+        ((block, n) for block, n in counts.items() if block != "rest"), key=lambda item: -item[1]
+    )
+    rest += sum(n for _, n in blocks[most:])
+    return blocks[:most] + ([("rest", rest)] if rest else [])

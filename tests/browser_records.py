@@ -1,0 +1,74 @@
+"""Three records for a browser: failing with hostile names, passing, and of a large vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sample_record as sample
+
+from audit.diagnosis.results import Departure, Diagnosis, Estimate, Suspect
+from audit.exact.catalogue import RULES
+from audit.record import CaseResult, Record, Visibility
+from audit.verdict import Outcome
+
+
+def visibility(cases: int) -> tuple[Visibility, ...]:
+    """Returns a matrix of all faults with every kind of cell."""
+    return tuple(
+        Visibility(
+            fault=name,
+            distances=tuple((None, 0.0, 0.001, 0.3)[(row * n + row) % 4] for n in range(cases)),
+        )
+        for row, name in enumerate(RULES)
+    )
+
+
+def failing() -> Record:
+    """Returns a record with hostile names, a diagnosis, an error, a failure and passes."""
+    cases = (
+        sample.bad(sample.HOSTILE),
+        sample.case_result("broken", Outcome.ERROR, None, detail=sample.HOSTILE),
+        sample.good("article-three-tokens"),
+        sample.good(),
+    )
+    departure = Departure("article-three-tokens", "recovered", 1, 40, 61, 12.3, 1e-12, token=0)
+    suspect = Suspect(
+        rule="full-target-fallback",
+        ids=("full-target-fallback", "siblings-full-target-fallback"),
+        meaning=sample.HOSTILE,
+        posterior=0.99,
+        strength=Estimate(0.5, 0.4, 0.6),
+    )
+    found = Diagnosis(
+        base="ratio",
+        cases=("article-three-tokens",),
+        trials=20_000,
+        departures=(departure,),
+        suspects=(suspect,),
+        steps=("recovered",),
+        fits=(),
+        unlisted=0.0,
+        fit=0.5,
+    )
+    audit = sample.audit(sample.HOSTILE, *cases)
+    return sample.record(audit, diagnoses=(found,), visibility=visibility(4))
+
+
+def passing() -> Record:
+    """Returns a record of twenty cases that passed, beside their control."""
+    audit = sample.audit("transformers", *(sample.good(f"case-{n}") for n in range(20)))
+    return sample.record(audit, visibility=visibility(20))
+
+
+def large() -> Record:
+    """Returns a record of a large vocabulary, seen through bins, that failed."""
+    found = sample.evidence(sample.FULL_TARGET, log_e=90.0)
+    bins = replace(found.deviation, bins=True)
+    counts = {f"{n} {n + 1}": 900 - n for n in range(20)} | {"rest": 500}
+    case: CaseResult = sample.bad("zipf-128256").model_copy(
+        update={"vocab_size": 128_256, "counts": counts, "evidence": replace(found, deviation=bins)}
+    )
+    return sample.record(sample.audit("engine.py:verify", case), control=None)
+
+
+RECORDS = {"failing": failing, "passing": passing, "large": large}

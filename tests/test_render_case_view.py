@@ -1,0 +1,45 @@
+"""One case as the page shows it: laws as fractions, figures where they are needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import sample_record as sample
+
+from audit.render.case_view import as_fraction, case_views, law_table
+from audit.verdict import Outcome
+
+
+def test_laws_stand_beside_the_observed_share() -> None:
+    found = sample.evidence(sample.FULL_TARGET, log_e=10.0)
+    table = law_table(found.deviation, found.trials)
+    assert table.heading == "Token id"
+    assert table.columns == ("target", "draft", "full-target-fallback", "observed")
+    # the article's case: p = .2 .5 .3, q = .5 .3 .2, and 13/50 after a fallback to the whole target
+    assert table.rows[0] == (0, ["1/5", "1/2", "13/50", "0.2600"])
+
+
+def test_bins_are_called_bins_and_old_records_have_no_draft() -> None:
+    shown = sample.evidence(sample.FULL_TARGET, log_e=10.0).deviation
+    table = law_table(replace(shown, bins=True, draft=(), predictions={}), sample.TRIALS)
+    assert (table.heading, table.columns) == ("Ratio bin", ("target", "observed"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.0, "0"), (1.0, "1"), (1 / 3, "1/3"), (0.0303, "0.0303"), (1e-5, "1.0e-05")],
+)
+def test_only_what_is_a_small_fraction_is_written_as_one(value: float, said: str) -> None:
+    assert as_fraction(value) == said
+
+
+def test_a_plot_is_made_of_what_has_not_passed_alone() -> None:
+    nothing = sample.case_result("broken", Outcome.ERROR, None)
+    audit = sample.audit("s", sample.good("fine"), sample.bad("wrong"), nothing)
+    views = {view.anchor: view for view in case_views(sample.record(audit))}
+    assert views["fine"].plot is None
+    assert views["wrong"].plot is not None
+    assert views["fine"].laws is not None
+    assert (views["broken"].laws, views["broken"].glyph, views["broken"].trace) == (None, None, "")
+    assert list(views) == ["broken", "wrong", "fine"]

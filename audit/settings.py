@@ -14,14 +14,15 @@ from audit.statistics.certificate import looks
 
 @dataclass(frozen=True)
 class Tier:
-    """How much a run may cost and what it certifies: trials a case, and epsilon."""
+    """How much a run may cost and what it certifies: trials a case, and epsilon; and the method."""
 
     cap: int
     epsilon: float
+    method: str = "both"
 
 
 TIERS: Mapping[str, Tier] = {
-    "smoke": Tier(20_000, 0.05),
+    "smoke": Tier(20_000, 0.05, "sampled"),
     "ci": Tier(200_000, 0.02),
     "audit": Tier(2_000_000, 0.005),
     "deep": Tier(20_000_000, 0.002),
@@ -43,7 +44,7 @@ class Settings:
     time_limit: seconds for the whole run. timeout: seconds for one call of a worker process.
     declares: rules that the sampler follows. python: the interpreter of the worker process.
     small_batches: calls of 1, 2, 3, 8 and 64 rows alone, which share the rows evenly. method: judge
-    by sampled rounds, by the law that is read off the code, or by both.
+    by "sampled" rounds, by the law that is read off the code ("steered"), or by "both".
     """
 
     seed: int = 0
@@ -63,17 +64,22 @@ class Settings:
     declares: tuple[str, ...] = ()
     in_process: bool = False
     python: str | None = None
-    method: str = "sampled"
+    method: str | None = None
+
+    @property
+    def judged_by(self) -> str:
+        """The method; a limited run judges nothing, and samples alone."""
+        return self.method or ("sampled" if self.limit else TIERS[self.tier].method)
 
     @property
     def sampled_share(self) -> float:
         """The share of alpha and delta that sampled rounds have."""
-        return SAMPLED if self.method == "both" else 1.0
+        return SAMPLED if self.judged_by == "both" else 1.0
 
     @property
     def law_delta(self) -> float:
         """How often the bound of some law that is read off the code may be wrong."""
-        return self.delta * (1 - SAMPLED if self.method == "both" else 1.0)
+        return self.delta * (1 - SAMPLED if self.judged_by == "both" else 1.0)
 
     @property
     def cap(self) -> int:
@@ -138,7 +144,8 @@ def check(settings: Settings) -> None:
     }
     for name, choices in known.items():
         value = getattr(settings, name)
-        if value not in choices and not (name == "device" and str(value).startswith("cuda:")):
+        other = name == "device" and str(value).startswith("cuda:")
+        if value is not None and value not in choices and not other:
             raise UsageError(f"{name} = {value!r} is not one of {', '.join(choices)}.")
     for name in ("alpha", "delta", "epsilon", "accept_within"):
         value = getattr(settings, name)

@@ -181,7 +181,7 @@ def test_a_baseline_record_is_compared_with(
     assert since is not None
     assert since.newly_failing == ("article-three-tokens",)
     assert read_record(folder / "page.html").since == since
-    assert '>Change since baseline</h2>' in Path("page.html").read_text()
+    assert ">Change since baseline</h2>" in Path("page.html").read_text()
 
 
 def test_a_report_is_compared_again_and_a_missing_baseline_is_refused_beforehand(

@@ -82,7 +82,9 @@ def test_what_cannot_be_run_exits_2(arguments: list[str]) -> None:
 
 
 def test_an_undecided_run_exits_3() -> None:
-    assert execute(["run", "rule:ratio", *CASE, "--samples", "50", "-q"]) == 3
+    few = ["run", "rule:ratio", *CASE, "--samples", "50", "-q"]
+    assert execute([*few, "--method", "sampled"]) == 3
+    assert execute(few) == 0  # its law is read off the code, which decides
     assert execute(["run", "rule:ratio", *CASE, "--limit", "50", "-q"]) == 3
 
 
@@ -106,7 +108,7 @@ def test_a_traceback_is_for_verbose_and_the_record(
 
 
 def test_an_interrupted_run_keeps_what_was_measured(samplers: Path, tmp_path: Path) -> None:
-    command = ["run", f"{samplers}:interrupting", "--in-process", *CASE]
+    command = ["run", f"{samplers}:interrupting", "--in-process", "--method", "sampled", *CASE]
     assert execute([*command, "--json", str(tmp_path / "r.json"), "-q"]) == 130
     record = read_record(tmp_path / "r.json")
     assert record.exit_code == 130

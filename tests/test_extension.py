@@ -25,7 +25,7 @@ from audit.verdict import Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ["article-three-tokens", "prefix-dependent-2"]
-SMALL = Settings(tier="smoke", epsilon=0.03)
+SMALL = Settings(tier="smoke", epsilon=0.03, method="sampled")
 LARGE = dataclasses.replace(SMALL, tier="ci")
 CHANGING = """
 import os

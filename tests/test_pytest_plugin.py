@@ -36,7 +36,8 @@ class TestTrees:
 @pytest.mark.draftproof(sampler="missing.py:verify", cases=CASES)
 def test_missing(): ...
 
-@pytest.mark.draftproof(sampler="rule:ratio", cases=["basis-1"], samples=50)
+@pytest.mark.draftproof(sampler="rule:ratio", cases=["basis-1"], samples=50,
+                        method="sampled")
 def test_undecided(): ...
 """
 BY_HAND = """

@@ -89,7 +89,7 @@ def test_equal_seeds_repeat_the_counts_and_other_seeds_do_not():
 
 def test_a_run_directory_extends_a_run_and_refuses_another_one(tmp_path):
     folder = tmp_path / "run"
-    small = dataclasses.replace(SMOKE, epsilon=0.03)
+    small = dataclasses.replace(SMOKE, epsilon=0.03, method="sampled")
     first = run_audit("reference", cases=CASES, settings=small, run_dir=folder)
     assert first.verdict.outcome is Outcome.INCONCLUSIVE
     larger = dataclasses.replace(small, tier="ci")

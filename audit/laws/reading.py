@@ -42,6 +42,7 @@ def read_case(sampler: LoadedSampler, case: Case, terms: Terms) -> Found:
         coupled=terms.rows,
         delta=terms.delta,
         tolerance=tolerance,
+        seconds=terms.longest,
         seed=terms.seed,
     )
     return found_of(

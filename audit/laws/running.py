@@ -5,6 +5,7 @@ A user's sampler that is sampled in a worker is read in a process of its own.
 
 from __future__ import annotations
 
+import math
 import time
 
 from audit.campaign import Campaign
@@ -17,18 +18,19 @@ from audit.samplers.client import WorkerSampler
 from audit.settings import Settings
 from audit.steered import Found, NotSteered
 
-CASE_SECONDS = 600.0
-PROOF_SECONDS = 1.0
+CASE_SECONDS = 20.0  # a law that takes longer is left to sampled rounds
+HANGS = 60.0  # beyond that, in the process apart
+PROOF_SECONDS = 0.2
 
 
 def carry_out(campaign: Campaign, settings: Settings) -> None:
     """Reads the laws of a campaign's cases and makes its sampled rounds, as the method says."""
-    if settings.method != "sampled":
+    if settings.judged_by != "sampled":
         try:
             _read(campaign, settings)
         except KeyboardInterrupt:
             campaign.interrupted = True
-    if settings.method != "steered" and not campaign.interrupted:
+    if settings.judged_by != "steered" and not campaign.interrupted:
         campaign.run()
 
 
@@ -57,6 +59,7 @@ class _Reader:
             dtype=settings.dtype,
             device=str(settings.torch_device),
             seconds=PROOF_SECONDS,
+            longest=CASE_SECONDS if settings.judged_by == "both" else math.inf,
             epsilon=settings.certify,
             delta=settings.law_delta / len(campaign.monitors),
             declares=settings.declares if campaign.phase == "audit" else (),
@@ -80,7 +83,7 @@ class _Reader:
 
     def _start(self, spec: str) -> None:
         try:
-            self._apart = Apart(spec, seconds=CASE_SECONDS)
+            self._apart = Apart(spec, seconds=CASE_SECONDS + HANGS)
         except DraftproofError as error:
             self._refused = f"it cannot be loaded beside the search: {error}"
 

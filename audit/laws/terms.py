@@ -16,7 +16,8 @@ class Terms:
     dtype: of the rows handed over. coupled: fresh rows of the proof, None for as many as epsilon
     takes, and more where `seconds` allow it. delta: how often the bound may be wrong. tolerance:
     what arithmetic may do to a whole round, None for what the dtype suggests. declares: rules that
-    the sampler is said to follow, besides those that it declares.
+    the sampler is said to follow, besides those that it declares. longest: seconds after which a
+    case is given up.
     """
 
     dtype: str = "float32"
@@ -27,6 +28,7 @@ class Terms:
     delta: float = 1e-3
     tolerance: float | None = None
     declares: tuple[str, ...] = ()
+    longest: float = math.inf
     seed: int = 0
 
     @property

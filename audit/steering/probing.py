@@ -6,6 +6,8 @@ rest) and the number of a probe, which fixes the undecided ones.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,14 +36,15 @@ MANY = 37  # a prime, so that no dimension of a sampler's own is a multiple of i
 class Prober:
     """A sampler before the blocks of a case; it must be called inside `watching`.
 
-    batch_size: the most rows of a call. calls and rows count what it was asked; raised: the last
-    exception of the sampler.
+    batch_size: the most rows of a call. deadline: on the clock of time.monotonic, when no more is
+    asked. calls and rows count what it was asked; raised: the last exception of the sampler.
     """
 
     sampler: LoadedSampler
     blocks: Blocks
     seed: int
     batch_size: int
+    deadline: float = math.inf
     mode: Mode = field(default_factory=Single)
     layout: Layout = field(default_factory=Layout)
     calls: int = 0
@@ -92,10 +95,10 @@ class Prober:
 
         Every row of a call that raises has the code EXCEPTION.
 
-        Raises: SamplerError where the sampler breaks its contract.
+        Raises: SamplerError where the sampler breaks its contract, UnsteerableError after the
+        deadline.
         """
-        self.calls += 1
-        self.rows += len(drafted)
+        self._count(len(drafted))
         tape = Tape(self.layout, self.mode, len(drafted), choose)
         batch = self.blocks.batch(drafted)
         try:
@@ -113,10 +116,9 @@ class Prober:
     def watch(self, rows: int, supplier: Supplier) -> None:
         """Makes one call of `rows` rows, the blocks in turn, before another supplier.
 
-        Raises: UnsteerableError where it raises.
+        Raises: UnsteerableError where it raises, and after the deadline.
         """
-        self.calls += 1
-        self.rows += rows
+        self._count(rows)
         drafted = self.blocks.tokens[torch.arange(rows) % len(self.blocks.tokens)]
         try:
             with watched(supplier, self._relay):
@@ -130,6 +132,12 @@ class Prober:
     def learn(self, sizes: Iterable[int]) -> None:
         """Watches from now on only the functions behind the random numbers of such calls."""
         self._functions = set().union(*(learn(partial(self.watch, rows)) for rows in sizes))
+
+    def _count(self, rows: int) -> None:
+        if time.monotonic() > self.deadline:
+            raise UnsteerableError("reading it takes longer than the time that a case is given")
+        self.calls += 1
+        self.rows += rows
 
     def _generator(self) -> torch.Generator:
         generator = torch.Generator(device=self.blocks.deck.device)

@@ -6,6 +6,7 @@ randomness cannot be taken over, the answer is `NotSteerable` and its reason.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -38,6 +39,7 @@ COUPLED: Mapping[type[Mode], int] = {Batched: 700_000, Looped: 70_000, Single: 7
 PILOT: Mapping[type[Mode], int] = {Batched: 200_000, Looped: 2_000, Single: 1_000}
 REFINEMENTS = 3
 HINTS = 6  # rows that were not foretold, taken as hints at once
+Coupled = int | Callable[[float], int]  # rows, or what tells them from the rows a second
 SHORT = (torch.bfloat16, torch.float16)
 
 
@@ -47,17 +49,19 @@ def steer(
     *,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
-    coupled: int | Callable[[float], int] | None = None,
+    coupled: Coupled | None = None,
     delta: float = 1e-3,
     tolerance: float | None = None,
+    seconds: float = math.inf,
     seed: int = 0,
 ) -> SteeredLaw | NotSteerable:
     """Returns the law of a sampler on a case, or why it cannot be read off.
 
     dtype: of the rows handed over. coupled: fresh rows of the proof, fixed before the first of
     them, or what tells it from the rows a second of the search; by default as many as about a
-    minute allows. delta: how often the bound of the proof may
-    be wrong. tolerance: what arithmetic may do to a whole round, by default that of the dtype.
+    minute allows. delta: how often the bound of the proof may be wrong. tolerance: what arithmetic
+    may do to a whole round, by default that of the dtype. seconds: how long it may take; what takes
+    longer has no law.
 
     Raises: SamplerError where the sampler breaks its contract.
     """
@@ -68,6 +72,7 @@ def steer(
     blocks = Blocks.of(case, dtype=dtype, device=torch.device(device))
     size = automatic_batch_size(case.vocab_size, case.num_speculative_tokens)
     prober = Prober(loaded, blocks, seed, min(size, loaded.facts.max_batch or size))
+    prober.deadline = time.monotonic() + seconds
     allowed = tolerance or (1e-3 if dtype in SHORT else 1e-6)
     try:
         with prober.watching():
@@ -86,16 +91,10 @@ def _refusal(sampler: LoadedSampler, case: Case, device: torch.device) -> str:
     return ""
 
 
-def _steered(
-    prober: Prober, coupled: int | Callable[[float], int] | None, delta: float, tolerance: float
-) -> SteeredLaw:
-    begun = time.monotonic()
+def _steered(prober: Prober, coupled: Coupled | None, delta: float, tolerance: float) -> SteeredLaw:
     settle(prober)
-    maps = maps_of(prober)
+    maps, rows = _mapped(prober, coupled or COUPLED[type(prober.mode)])
     search = Asked(prober.calls, prober.rows)
-    if callable(coupled):
-        coupled = coupled(search.rows / (time.monotonic() - begun))
-    rows = coupled or COUPLED[type(prober.mode)]
     coupling, _ = couple(prober, maps, rows=rows, delta=delta, purpose="proof")
     law = law_of(prober.blocks, maps)
     edges = (*mapped_edges(prober, maps, tolerance=tolerance), *tried_edges(prober))
@@ -115,8 +114,13 @@ def maps_of(prober: Prober) -> dict[int, Node]:
 
     Raises: UnsteerableError, for rows that differ under the same numbers if there are any.
     """
+    return _mapped(prober, COUPLED[type(prober.mode)])[0]
+
+
+def _mapped(prober: Prober, coupled: Coupled) -> tuple[dict[int, Node], int]:
+    """Returns the maps of all blocks, and how many rows are to prove them."""
     try:
-        return _refined(prober, Effort() if _cheap(prober) else LEAN)
+        return _refined(prober, Effort() if _cheap(prober) else LEAN, coupled)
     except UnsteerableError as error:
         raise UnsteerableError(unsteady(prober) or str(error)) from error
 
@@ -126,20 +130,24 @@ def _cheap(prober: Prober) -> bool:
     return isinstance(prober.mode, Batched) and prober.sampler.facts.max_batch is None
 
 
-def _refined(prober: Prober, effort: Effort) -> dict[int, Node]:
-    """Returns the maps, searched again with hints where pilot rows are not foretold."""
+def _refined(prober: Prober, effort: Effort, coupled: Coupled) -> tuple[dict[int, Node], int]:
+    """Returns the maps, searched again with hints where pilot rows are not foretold, and the rows
+    of their proof; a pilot is never longer than that.
+    """
+    begun, before = time.monotonic(), prober.rows
     maps = explore(prober, effort, range(len(prober.blocks.chances)))
+    speed = (prober.rows - before) / (time.monotonic() - begun)
+    rows = coupled(speed) if callable(coupled) else coupled
+    pilot = min(rows, PILOT[type(prober.mode)] if _cheap(prober) else PILOT[Looped])
     for attempt in range(REFINEMENTS):
-        rows = PILOT[type(prober.mode)]
-        rows = rows if _cheap(prober) else min(rows, PILOT[Looped])
-        _, missed = couple(prober, maps, rows=rows, delta=0.5, purpose=f"pilot {attempt}")
+        _, missed = couple(prober, maps, rows=pilot, delta=0.5, purpose=f"pilot {attempt}")
         told = missed.without_exceptions()
         if not len(told):
             break
         confirm(prober, told)
         prober.probes.hint(told.answer.coins[:HINTS])
         maps = explore(prober, effort, range(len(prober.blocks.chances)))
-    return maps
+    return maps, rows
 
 
 def law_of(blocks: Blocks, maps: Mapping[int, Node]) -> JointLaw:

@@ -143,8 +143,8 @@ class Job:
     def _locked(self, subject: LoadedSampler) -> dict[str, object]:
         """Returns what may not change when a run directory is used again."""
         s = self.settings
-        return {
-            "method": s.judged_by,
+        shared = {} if s.method == "sampled" else {"method": s.method}
+        return shared | {
             "sampler": dict(subject.identity) | {"name": subject.name},
             "cases": {case.id: case.hash for case in self.cases},
             "epsilon": s.certify,

@@ -109,13 +109,12 @@ def _exit_code(audit: Audit, control: Audit | None, *, accepted: bool) -> int:
 
 def _run_settings(main: Campaign, settings: Settings, control: str | None) -> RunSettings:
     nulls = [monitor.setup.null for monitor in main.monitors]
-    kept = {k: v for k, v in asdict(settings).items() if k not in ("device", "epsilon", "method")}
+    kept = {k: v for k, v in asdict(settings).items() if k not in ("device", "epsilon")}
     return RunSettings(
         **kept,
         device=str(settings.torch_device),
         cap=settings.cap,
         epsilon=settings.certify,
-        method=settings.judged_by,
         tolerance=max(numerical_tolerance(null, settings.torch_dtype) for null in nulls),
         cases=tuple(word_for(monitor.setup.case) for monitor in main.monitors),
         control=control,

@@ -14,15 +14,14 @@ from audit.statistics.certificate import looks
 
 @dataclass(frozen=True)
 class Tier:
-    """How much a run may cost and what it certifies: trials a case, and epsilon; and the method."""
+    """How much a run may cost and what it certifies: trials a case, and epsilon."""
 
     cap: int
     epsilon: float
-    method: str = "both"
 
 
 TIERS: Mapping[str, Tier] = {
-    "smoke": Tier(20_000, 0.05, "sampled"),
+    "smoke": Tier(20_000, 0.05),
     "ci": Tier(200_000, 0.02),
     "audit": Tier(2_000_000, 0.005),
     "deep": Tier(20_000_000, 0.002),
@@ -44,7 +43,7 @@ class Settings:
     time_limit: seconds for the whole run. timeout: seconds for one call of a worker process.
     declares: rules that the sampler follows. python: the interpreter of the worker process.
     small_batches: calls of 1, 2, 3, 8 and 64 rows alone, which share the rows evenly. method: judge
-    by "sampled" rounds, by the law that is read off the code ("steered"), or by "both".
+    by sampled rounds, by the law that is read off the code, or by both.
     """
 
     seed: int = 0
@@ -64,22 +63,17 @@ class Settings:
     declares: tuple[str, ...] = ()
     in_process: bool = False
     python: str | None = None
-    method: str | None = None
-
-    @property
-    def judged_by(self) -> str:
-        """The method; a limited run judges nothing, and samples alone."""
-        return self.method or ("sampled" if self.limit else TIERS[self.tier].method)
+    method: str = "sampled"
 
     @property
     def sampled_share(self) -> float:
         """The share of alpha and delta that sampled rounds have."""
-        return SAMPLED if self.judged_by == "both" else 1.0
+        return SAMPLED if self.method == "both" else 1.0
 
     @property
     def law_delta(self) -> float:
         """How often the bound of some law that is read off the code may be wrong."""
-        return self.delta * (1 - SAMPLED if self.judged_by == "both" else 1.0)
+        return self.delta * (1 - SAMPLED if self.method == "both" else 1.0)
 
     @property
     def cap(self) -> int:
@@ -144,8 +138,7 @@ def check(settings: Settings) -> None:
     }
     for name, choices in known.items():
         value = getattr(settings, name)
-        other = name == "device" and str(value).startswith("cuda:")
-        if value is not None and value not in choices and not other:
+        if value not in choices and not (name == "device" and str(value).startswith("cuda:")):
             raise UsageError(f"{name} = {value!r} is not one of {', '.join(choices)}.")
     for name in ("alpha", "delta", "epsilon", "accept_within"):
         value = getattr(settings, name)

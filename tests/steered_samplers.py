@@ -176,6 +176,16 @@ def hidden_interval(width: float) -> Sampler:
     return sampler
 
 
+def shared_coin(rate: float) -> Sampler:
+    """Returns a sampler that goes wrong in all rows of a call at once, at a rate."""
+
+    def sampler(batch: StepBatch, generator: torch.Generator) -> Tensor:
+        wrong = torch.rand(1, generator=generator) < rate
+        return spoilt(batch, generator, wrong.expand(len(batch.draft_token_ids)))
+
+    return sampler
+
+
 def hidden_entropy(rate: float) -> Sampler:
     """Returns a sampler that goes wrong at a rate decided by os.urandom."""
 

@@ -14,6 +14,7 @@ from steered_samplers import (
     by_the_clock,
     hidden_entropy,
     hidden_interval,
+    shared_coin,
 )
 
 from audit.errors import SamplerError
@@ -99,3 +100,11 @@ def test_a_sampler_that_breaks_its_contract_is_an_error():
 
     with pytest.raises(SamplerError):
         steer(short, ARTICLE)
+
+
+def test_a_coin_that_all_rows_of_a_call_share_is_not_certified_over():
+    # With a chance of .02 a call emits token 0 in place of a draw with probability .2.
+    found = steer(shared_coin(0.02), ARTICLE, coupled=2_000)
+    assert isinstance(found, SteeredLaw)
+    assert found.mode == "Single"
+    assert abs(float(found.law.to_target) - 0.016) < 1e-3

@@ -80,8 +80,10 @@ selection = _all(
 method = click.option(
     "--method",
     type=click.Choice(METHODS),
+    default="sampled",
+    show_default=True,
     help="Judge by sampled rounds, by the law that is read off the code, or by both, which "
-    "must agree: the default but in tier smoke, which samples alone.",
+    "must agree.",
 )
 
 budget = _all(

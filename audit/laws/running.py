@@ -25,12 +25,12 @@ PROOF_SECONDS = 0.2
 
 def carry_out(campaign: Campaign, settings: Settings) -> None:
     """Reads the laws of a campaign's cases and makes its sampled rounds, as the method says."""
-    if settings.judged_by != "sampled":
+    if settings.method != "sampled":
         try:
             _read(campaign, settings)
         except KeyboardInterrupt:
             campaign.interrupted = True
-    if settings.judged_by != "steered" and not campaign.interrupted:
+    if settings.method != "steered" and not campaign.interrupted:
         campaign.run()
 
 
@@ -59,7 +59,7 @@ class _Reader:
             dtype=settings.dtype,
             device=str(settings.torch_device),
             seconds=PROOF_SECONDS,
-            longest=CASE_SECONDS if settings.judged_by == "both" else math.inf,
+            longest=CASE_SECONDS if settings.method == "both" else math.inf,
             epsilon=settings.certify,
             delta=settings.law_delta / len(campaign.monitors),
             declares=settings.declares if campaign.phase == "audit" else (),

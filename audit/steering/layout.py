@@ -53,9 +53,14 @@ class Unit:
 
 @dataclass(eq=False)
 class Layout:
-    """The units found so far; `unknown` names the operations that cannot be steered."""
+    """The units found so far.
+
+    shared names the operations whose numbers all rows of a call share; unknown those that cannot be
+    steered.
+    """
 
     units: dict[Key, Unit] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
     by_column: list[Unit] = field(default_factory=list)
 

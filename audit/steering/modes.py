@@ -24,6 +24,9 @@ REPEATS = 6
 def settle(prober: Prober) -> None:
     """Sets the mode in which the prober asks: many rows a call where that gives the same.
 
+    Rows that share a number of their call are asked one by one: no count of rows bounds what such a
+    number decides.
+
     Raises: UnsteerableError where a row differs although all its known numbers are the same.
     """
     many = prober.batch_size >= MANY and prober.sampler.facts.independent_rows
@@ -32,7 +35,8 @@ def settle(prober: Prober) -> None:
     alone = _alone(prober)
     for mode in _candidates(prober) if many else []:
         prober.mode = mode
-        if _steady(prober, alone):
+        steady = _steady(prober, alone)
+        if steady and not (isinstance(mode, Batched) and prober.layout.shared):
             return
     prober.mode = Single()
 

@@ -55,7 +55,9 @@ class Tape:
         unit = self._layout.unit(place.key, draw, place.shape(draw, rows))
         weights = None if draw.weights is None else place.by_row(draw, draw.weights, rows)
         chosen = self._choose(unit, slice(0, 1) if place.shared else place.rows, weights)
-        if not place.shared:
+        if place.shared:
+            self._layout.shared.add(draw.name)
+        else:
             self._note(unit, place, draw, chosen, weights)
         return None if chosen is None else place.flat(draw, chosen, rows)
 

@@ -78,10 +78,10 @@ def _loaded(sampler: Any, settings: Settings, drafts: str) -> LoadedStep:
 
 def _check(settings: Settings) -> None:
     check(settings)
-    if settings.method == "steered":
+    if settings.method != "sampled":
         raise UsageError(
-            "method = 'steered' reads the law off a verifying sampler; at the step level rounds "
-            "are sampled: leave the method out."
+            f"method = {settings.method!r} reads the law off a verifying sampler; at the step "
+            "level rounds are sampled: leave the method out."
         )
 
 

@@ -278,7 +278,7 @@ class TestRules:
         @pytest.mark.parametrize("architecture", ["gpt2", "llama"])
         def test_all_together_on_real_models(self, architecture) -> None:
             settings = StateSettings(
-                sequences=60, watched=25, architectures=(architecture,),
+                sequences=200, watched=25, architectures=(architecture,),
                 options={"temperature": 0.8, "top_k": 6, "top_p": 0.95, "repetition_penalty": 1.3},
             )  # fmt: skip
             record = audit_state("transformers", (), settings=settings)

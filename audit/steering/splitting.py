@@ -126,7 +126,8 @@ def _missed(
 def _first_looks(grid: Grid, effort: Effort, looks: Sequence[int]) -> Indices:
     """Returns where a number is looked at first: its ends, evenly between, and where told."""
     evenly = grid.at((np.arange(effort.looks) + 0.5) / effort.looks)
-    return np.unique(np.concatenate([[grid.first, grid.last], evenly, looks]).astype(np.int64))
+    parts = ([grid.first, grid.last], evenly, looks)
+    return np.unique(np.concatenate([np.asarray(part, dtype=np.int64) for part in parts]))
 
 
 def _signatures(

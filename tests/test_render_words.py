@@ -60,10 +60,12 @@ def test_a_passed_run_says_what_it_does_not_exclude() -> None:
 def test_a_pass_without_rejections_says_nothing_of_the_fallback() -> None:
     for headline in HEADLINES:
         sentence = words.not_excluded_sentence(sample.audit("s", blind_to(headline)))
-        assert sentence.endswith("the token drawn after a rejection follows from blind.")
+        assert sentence.endswith("A fallback to the whole target row would not show on blind.")
         facts = dict(case_facts(blind_to(headline)))
-        assert facts["Faults not excluded here"].startswith(f"1: {headline}. A PASS here says")
-    assert "rejection" not in words.not_excluded_sentence(sample.audit("s", blind_to("lenience")))
+        assert facts["Faults not excluded here"].startswith(
+            f"1: {headline}. A fallback to the whole target"
+        )
+    assert "fallback" not in words.not_excluded_sentence(sample.audit("s", blind_to("lenience")))
 
 
 def test_the_worst_case_comes_first() -> None:

@@ -153,7 +153,8 @@ def test_what_cannot_be_read_off_is_undecided() -> None:
     assert "it reads a clock" in verdict.sentence
 
 
-def test_single_rows_say_nothing_of_rows_of_one_call() -> None:
+def test_what_the_calls_leave_open_is_said() -> None:
+    assert "calls are taken as independent" in law_verdict(EVIDENCE, BUDGET).sentence
     assert "one at a time" in law_verdict(replace(EVIDENCE, mode="Single"), BUDGET).sentence
 
 

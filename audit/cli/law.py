@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, exit_zero
+from audit.cli.options import Finite, error_rates, exit_zero
 from audit.cli.output import check_places, stdout_width, write_forms
 from audit.cli.run import EXIT_CODES, VERDICT_CODES
 from audit.render.plain import clean
@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="The type of the probabilities handed over.",
 )
-@click.option("--alpha", type=Finite(1), default=1e-6, show_default=True, help="As in run.")
-@click.option("--delta", type=Finite(1), default=1e-3, show_default=True, help="As in run.")
+@error_rates
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
     help="The seed of everything that is drawn.")  # fmt: skip
 @click.option(

@@ -77,6 +77,23 @@ selection = _all(
     ),
 )
 
+error_rates = _all(
+    click.option(
+        "--alpha",
+        type=Finite(1),
+        default=1e-6,
+        show_default=True,
+        help="The chance that correct code is accused, a run.",
+    ),
+    click.option(
+        "--delta",
+        type=Finite(1),
+        default=1e-3,
+        show_default=True,
+        help="The chance that a certificate is wrong, a run.",
+    ),
+)
+
 method = click.option(
     "--method",
     type=click.Choice(METHODS),
@@ -111,20 +128,7 @@ budget = _all(
         metavar="EPSILON",
         help="Accept a proven bias if it is certified to be at most this.",
     ),
-    click.option(
-        "--alpha",
-        type=Finite(1),
-        default=1e-6,
-        show_default=True,
-        help="The chance that a correct sampler is accused, a run.",
-    ),
-    click.option(
-        "--delta",
-        type=Finite(1),
-        default=1e-3,
-        show_default=True,
-        help="The chance that a certificate is wrong, a run.",
-    ),
+    error_rates,
     click.option(
         "--time-limit",
         type=Finite(),

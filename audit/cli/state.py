@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, exit_zero
+from audit.cli.options import Finite, error_rates, exit_zero
 from audit.cli.output import check_places, stdout_width, write_forms
 
 EXIT_CODES = """\
@@ -104,8 +104,7 @@ def _options(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> o
     show_default=True,
     help="The total variation of all tokens together to certify.",
 )
-@click.option("--alpha", type=Finite(1), default=1e-6, show_default=True, help="As in run.")
-@click.option("--delta", type=Finite(1), default=1e-3, show_default=True, help="As in run.")
+@error_rates
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
     help="The seed of everything that is drawn.")  # fmt: skip
 @click.option(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, exit_zero
+from audit.cli.options import Finite, error_rates, exit_zero
 from audit.cli.output import check_places, stdout_width, write_forms
 from audit.cli.progress import SECONDS_BETWEEN_LINES
 from audit.cli.run import VERDICT_CODES
@@ -35,8 +35,7 @@ Exit codes: 0 nothing failed and the pooled bins are bounded by epsilon, 1 biase
     show_default=True,
     help="The total variation of the pooled bins to certify.",
 )
-@click.option("--alpha", type=Finite(1), default=1e-6, show_default=True, help="As in run.")
-@click.option("--delta", type=Finite(1), default=1e-3, show_default=True, help="As in run.")
+@error_rates
 @click.option(
     "--tolerance",
     type=Finite(1),

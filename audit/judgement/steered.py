@@ -166,9 +166,10 @@ def _against(claims: str) -> str:
 
 
 def _rows(found: SteeredEvidence) -> str:
-    """Returns what calls of single rows leave open, "" for calls of several."""
-    alone = "; rows were called one at a time, so that nothing follows for those of one call"
-    return alone if found.mode == "Single" else ""
+    """Returns what the calls leave open: one row each, or rows that count as independent."""
+    if found.mode == "Single":
+        return "; rows were called one at a time, so that nothing follows for those of one call"
+    return f"; the rows of its {found.calls:,} calls are taken as independent"
 
 
 def _open(found: SteeredEvidence, budget: Budget) -> str:

@@ -55,12 +55,12 @@ def _evidence_facts(evidence: Evidence, *, names: bool) -> Facts:
 
 
 def _blind(evidence: Evidence, *, names: bool) -> str:
-    """Returns what a PASS here does not exclude, and whether it says nothing of the fallback."""
+    """Returns what a PASS here does not exclude, and whether that holds of the commonest fault."""
     if not evidence.blind:
         return "none"
     named = f"{len(evidence.blind)}" + f": {', '.join(evidence.blind)}" * names
     if says_nothing_of_fallback(evidence):
-        return f"{named}. A PASS here says nothing about the token drawn after a rejection"
+        return f"{named}. A fallback to the whole target row would not show here"
     return named
 
 

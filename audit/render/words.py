@@ -84,11 +84,11 @@ def not_excluded_sentence(audit: Audit) -> str:
 
 
 def _blind_sentence(cases: Iterable[CaseResult]) -> str:
-    """Returns which cases say nothing about the draw after a rejection, "" where all do."""
+    """Returns which cases cannot show a fallback to the whole target, "" where all can."""
     blind = [case.id for case in cases if case.evidence and says_nothing_of_fallback(case.evidence)]
     if not blind:
         return ""
-    return f"Nothing about the token drawn after a rejection follows from {', '.join(blind)}."
+    return f"A fallback to the whole target row would not show on {', '.join(blind)}."
 
 
 def says_nothing_of_fallback(evidence: Evidence) -> bool:

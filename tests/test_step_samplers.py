@@ -178,6 +178,33 @@ def test_a_name_that_cannot_be_used_is_told_in_a_sentence(spec, drafts, said, mo
         load_step(spec, drafts=drafts)
 
 
+HALF = """
+class Drafter:
+    def propose(self, models, generator):
+        return models.no_tokens(), None
+class Verifier:
+    propose = None
+    def verify(self, batch, generator):
+        return batch.draft_token_ids
+"""
+
+
+@pytest.mark.parametrize("in_process", [True, False], ids=["here", "worker"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Drafter", r"Drafter has propose but no method verify\(batch, generator\) -> tokens; "),
+        ("Verifier", r"Verifier has verify but no method propose\(models, generator\) -> \(draft_"),
+        ("__name__", r"of type str, which is not callable; name a function \(models, generator\)"),
+    ],
+)
+def test_an_object_with_one_half_is_told_what_it_lacks(tmp_path, name, said, in_process):
+    file = tmp_path / "half.py"
+    file.write_text(HALF)
+    with pytest.raises(UsageError, match=said):
+        load_step(f"{file}:{name}", in_process=in_process)
+
+
 def test_a_file_is_called_alike_in_a_worker_and_in_this_process(monkeypatch):
     monkeypatch.chdir(ROOT)
     models, spec = models_for(batch=64), "examples/step_sampler.py:Engine"

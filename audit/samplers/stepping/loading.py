@@ -30,7 +30,7 @@ from audit.samplers.stepping.drafting import DRAFTS
 from audit.samplers.stepping.faults import FAULTS
 from audit.samplers.stepping.interface import LoadedStep, StepSampler, halves
 from audit.samplers.worker.loading import RefusedError, load
-from audit.samplers.worker.stepping import Halves, has_halves
+from audit.samplers.worker.stepping import Halves, has_halves, unusable_step
 
 _FOLDER = Path(__file__).parents[1]
 _FILES = {
@@ -73,7 +73,7 @@ def load_step(
 
 def _here(spec: str) -> LoadedStep:
     try:
-        found, origin = load(spec, usable=_anything)
+        found, origin = load(spec, unusable_step)
     except RefusedError as refused:
         raise refusal(str(refused), usage=refused.usage, detail=refused.detail) from None
     files = {name: Path(path) for name, path in origin["files"].items()}
@@ -163,14 +163,7 @@ def _step_of(name: str, found: Any) -> StepSampler:
         return found
     if has_halves(found):
         return halves(found.propose, found.verify)
-    if not callable(found):
-        raise UsageError(
-            f"{name} is of type {type(found).__name__}; name a function (models, generator) -> "
-            "Step, or an object with propose and verify."
-        )
+    if wrong := unusable_step(found):
+        raise UsageError(f"{name} {wrong}.")
     sampler: StepSampler = found
     return sampler
-
-
-def _anything(found: Any) -> bool:
-    return True

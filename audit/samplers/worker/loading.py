@@ -27,12 +27,19 @@ class RefusedError(Exception):
         self.detail = detail
 
 
-def load(spec: str, usable: Any = callable) -> tuple[Any, dict[str, Any]]:
+def uncallable(found: Any) -> str:
+    """Returns why an object is no sampler, as the rest of a sentence; "" where it is callable."""
+    wanted = "name a function (batch, generator) -> tokens"
+    kind = type(found).__name__
+    return "" if callable(found) else f"is of type {kind}, which is not callable; {wanted}"
+
+
+def load(spec: str, unusable: Any = uncallable) -> tuple[Any, dict[str, Any]]:
     """Returns the callable that `module:object` or `path.py:object` names, and where it is from.
 
-    A class is called without arguments. usable: whether an object will do. The origin holds the
-    name of its `module` ("" for a file), the `file` of that ("" if it has none), all `files` of the
-    folder that are loaded by now, and the `place` of its code, file and line.
+    A class is called without arguments. unusable: says why an object will not do. The origin holds
+    the name of its `module` ("" for a file), the `file` of that ("" if it has none), all `files` of
+    the folder that are loaded by now, and the `place` of its code, file and line.
     Raises: RefusedError, with the traceback of the user's code as detail if it failed.
     """
     place, _, name = spec.rpartition(":")
@@ -46,12 +53,9 @@ def load(spec: str, usable: Any = callable) -> tuple[Any, dict[str, Any]]:
         found = getattr(found, part)
     if isinstance(found, type):
         found = guarded(f"calling the class {spec} without arguments", found)
-    if not usable(found):
-        kind = type(found).__name__
-        wanted = "name a function (batch, generator) -> tokens"
-        raise RefusedError(
-            f"{spec} is of type {kind}, which is not callable; {wanted}.", usage=True
-        )
+    wrong = unusable(found)
+    if wrong:
+        raise RefusedError(f"{spec} {wrong}.", usage=True)
     origin = _origin("" if is_file else place, getattr(module, "__file__", None) or "")
     return found, {**origin, "place": place_of(found)}
 

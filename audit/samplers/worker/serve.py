@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 import torch
 
-from .loading import RefusedError, brief, guarded, load, own_traceback
+from .loading import RefusedError, brief, guarded, load, own_traceback, uncallable
 from .output import complaint
-from .stepping import TABLES, Halves, Models, complaint_of_step, has_halves
+from .stepping import TABLES, Halves, Models, complaint_of_step, has_halves, unusable_step
 from .wire import Stored, read_stored, receive, send, write_tensor
 
 
@@ -155,7 +155,7 @@ def start(spec: str, device: str, steps: bool) -> tuple[Any, dict[str, Any]]:
     """
     torch.set_num_threads(1)
     guarded(f"using the device {device}", lambda: torch.zeros(1, device=device))
-    sampler, origin = load(spec, lambda found: callable(found) or (steps and has_halves(found)))
+    sampler, origin = load(spec, unusable_step if steps else uncallable)
     facts = getattr(sampler, "draftproof", {})
     try:
         json.dumps(facts)

@@ -11,6 +11,11 @@ import torch
 from torch import Tensor
 
 TABLES = ("draft_rows", "target_rows", "starts", "case")
+_HALVES = {
+    "propose": "(models, generator) -> (draft_token_ids, draft_probs)",
+    "verify": "(batch, generator) -> tokens",
+}
+_WHOLE = "a function (models, generator) -> (draft_token_ids, draft_probs, tokens)"
 
 
 class Models:
@@ -88,7 +93,25 @@ class Halves:
 
 def has_halves(found: Any) -> bool:
     """Whether an object has both halves of a round."""
-    return all(callable(getattr(found, half, None)) for half in ("propose", "verify"))
+    return _missing(found) == []
+
+
+def unusable_step(found: Any) -> str:
+    """Returns why an object is no step sampler, as the rest of a sentence; "" where it is one."""
+    missing = _missing(found)
+    if callable(found) or not missing:
+        return ""
+    if len(missing) == 2:
+        has = f"is of type {type(found).__name__}, which is not callable"
+    else:
+        (own,) = _HALVES.keys() - missing
+        has = f"has {own} but no method {missing[0]}{_HALVES[missing[0]]}"
+    return f"{has}; name {_WHOLE}, or an object with propose and verify"
+
+
+def _missing(found: Any) -> list[str]:
+    """Returns the halves of a round that an object does not have."""
+    return [half for half in _HALVES if not callable(getattr(found, half, None))]
 
 
 def complaint_of_step(models: Models, step: object) -> str:

@@ -24,7 +24,7 @@ from audit.samplers.rules import sampler_of
 from audit.samplers.stepping.drafting import DRAFTS, unclaimed
 from audit.samplers.stepping.faults import NoiseReused
 from audit.samplers.stepping.interface import halves
-from audit.samplers.stepping.loading import load_step
+from audit.samplers.stepping.loading import load_step, wrap_step
 from audit.settings import Settings
 from audit.stepping.auditing import run_step
 from audit.stepping.concluding import SHARED, WRONG
@@ -124,7 +124,7 @@ def test_shared_random_numbers_are_found_though_claim_and_verifying_half_are_rig
     assert record.alone.outcome is Outcome.PASS
     assert replayed(record) == record
     text = " ".join(step_text(record, color=False, width=110).split())
-    assert "its verifying half alone, on drafts of the harness: PASS" in text
+    assert "its verifying half, on drafts of another proposal: PASS" in text
 
 
 def test_the_verify_level_does_not_see_noise_that_draft_and_recovered_token_share():
@@ -145,6 +145,160 @@ def test_a_wrong_verifying_half_is_not_taken_for_shared_randomness():
     assert "full-target-fallback" in record.verdict.suspects
     assert record.alone is not None
     assert record.alone.outcome is Outcome.FAIL
+    assert record.not_tested == ""
+
+
+def test_a_half_that_fails_late_is_not_taken_for_shared_randomness():
+    # The verifying half alone is wrong, by so little (TV .036) that some runs of this length fail
+    # and others do not. Where the second does not, the two must differ at 1e-4 to be told apart.
+    wrong, right = sampler_of("full-target-fallback"), sampler_of("ratio")
+
+    def verify(batch, generator):
+        both = [rule(batch, generator) for rule in (wrong, right)]
+        faulty = torch.rand(len(both[0]), 1, generator=generator) < 0.6
+        return torch.where(faulty, *both)
+
+    found = []
+    for seed in range(4):
+        settings = Settings(samples=5_000, seed=seed)
+        found.append(audited(halves(DRAFTS["sampled"], verify), settings=settings))
+    assert not any(record.verdict.sentence.startswith(SHARED) for record in found)
+    failed = [record for record in found if record.verdict.outcome is Outcome.FAIL]
+    undecided = [record for record in failed if "neither fail nor differ" in record.not_tested]
+    assert 0 < len(undecided) < len(found)
+
+
+class Remembers(NoiseReused):
+    """Verifies nothing but what it has proposed last."""
+
+    def propose(self, models, generator):
+        drafted, claimed = super().propose(models, generator)
+        self._drafted = drafted
+        return drafted, claimed
+
+    def verify(self, batch, generator):
+        if not torch.equal(batch.draft_token_ids, self._drafted):
+            raise RuntimeError("these drafts were not proposed last")
+        return super().verify(batch, generator)
+
+
+def whole(models, generator):
+    """The same as one function."""
+    return wrap_step(NoiseReused()).step(models, generator)
+
+
+class Stopped(NoiseReused):
+    """Is interrupted at the first proposal that is followed by another one."""
+
+    def __init__(self):
+        super().__init__()
+        self._open = False
+
+    def propose(self, models, generator):
+        if self._open:
+            raise KeyboardInterrupt
+        self._open = True
+        return super().propose(models, generator)
+
+    def verify(self, batch, generator):
+        self._open = False
+        return super().verify(batch, generator)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "why"),
+    [
+        (
+            Remembers(),
+            "its verifying half cannot be called on drafts of another proposal (Remembers raised "
+            "RuntimeError: these drafts were not proposed last)",
+        ),
+        (whole, "whole is one function; give an object with propose and verify"),
+        (Stopped(), "the run was interrupted"),
+        (load_step("fault:argmax-draft"), "the claim is wrong"),
+    ],
+    ids=["state", "function", "interrupted", "claim"],
+)
+def test_what_a_failure_leaves_open_is_said_in_every_form(sampler, why):
+    record = audited(sampler, RANKS)
+    assert record.verdict.outcome is Outcome.FAIL
+    assert record.exit_code == (130 if "interrupted" in why else 1)
+    assert record.alone is None
+    assert not record.verdict.sentence.startswith(SHARED)
+    said = f"whether draft, coin and recovered token share random numbers: {why}"
+    assert json.loads(to_json(record))["not_tested"] == said
+    assert f"not tested: {said}" in " ".join(step_text(record, color=False, width=110).split())
+    assert f"<p>Not tested: {said}</p>" in step_page(record)
+
+
+@pytest.mark.parametrize("form", ["text", "page"])
+def test_an_interrupted_run_shows_what_was_measured(form, tmp_path, capsys):
+    file, page, kept = (tmp_path / name for name in ("stopped.py", "page.html", "step.json"))
+    file.write_text(INTERRUPTED_ENGINE)
+    command = ["step", f"{file}:engine", "--in-process", "--cases", ARTICLE.id]
+    assert execute([*command, "--html", str(page), "--json", str(kept)]) == 130
+    (case,) = StepRecord.model_validate_json(kept.read_text()).cases
+    shown = {"text": capsys.readouterr().out, "page": page.read_text(encoding="utf-8")}[form]
+    assert "Interrupted: judged by the rounds that were made." in shown
+    assert "INCONCLUSIVE" in shown
+    assert case.rounds > 0
+    assert f"{case.rounds:,}" in shown
+
+
+INTERRUPTED_ENGINE = """
+from audit.samplers.stepping.drafting import DRAFTS
+from audit.samplers.rules import sampler_of
+from audit.samplers.stepping.interface import halves
+
+right, rows = halves(DRAFTS["sampled"], sampler_of("ratio")), 0
+
+def engine(models, generator):
+    global rows
+    rows += models.batch_size
+    if rows > 12_000:
+        raise KeyboardInterrupt
+    return right(models, generator)
+"""
+RAISING = """
+def engine(models, generator):
+    raise RuntimeError("out of luck")
+"""
+
+
+def test_a_traceback_is_printed_where_it_is_asked_for(tmp_path, capsys):
+    file, page = tmp_path / "raising.py", tmp_path / "page.html"
+    file.write_text(RAISING)
+    command = ["step", f"{file}:engine", "--cases", ARTICLE.id, "--tier", "smoke"]
+    assert execute([*command, "--html", str(page)]) == 4
+    text = capsys.readouterr().out
+    assert "raised RuntimeError: out of luck" in " ".join(text.split())
+    assert "Traceback" not in text
+    assert "Traceback" in page.read_text(encoding="utf-8")
+    assert execute([*command, "--verbose"]) == 4
+    text = capsys.readouterr().out
+    assert "Traceback (most recent call last)" in text
+    assert 'raise RuntimeError("out of luck")' in text
+
+
+def test_what_a_pass_leaves_open_stands_in_text_and_page():
+    record = audited("reference")
+    assert record.verdict.outcome is Outcome.PASS
+    faults = f"Catalogued faults that this run does not exclude: {sorted(record.not_excluded)[0]}, "
+    for note in (faults, "Not tested: state, performance."):
+        assert note in " ".join(step_text(record, color=False, width=110).split())
+        assert note in step_page(record)
+
+
+def test_an_open_claim_is_explained_in_text_and_page():
+    limited = audited("reference", settings=Settings(limit=200))
+    said = "? open: nothing refutes the claim, and U, the bound on its TV, is above epsilon"
+    for shown in (step_text(limited, color=False, width=200), step_page(limited)):
+        assert said in shown
+    assert limited.cases[0].claim.bound > limited.settings.epsilon
+    # Negative control: a claim that holds needs no words.
+    held = audited("reference")
+    assert held.cases[0].claim.bound <= held.settings.epsilon
+    assert "? open" not in step_text(held, color=False, width=200) + step_page(held)
 
 
 def test_what_claims_nothing_is_told():

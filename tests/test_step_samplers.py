@@ -18,7 +18,6 @@ from audit.harness.batches import Rows
 from audit.harness.deck import deck_of
 from audit.harness.null import handed_over
 from audit.harness.stepping import models_of
-from audit.samplers.interface import StepBatch
 from audit.samplers.stepping.calling import stepped
 from audit.samplers.stepping.drafting import DRAFTS
 from audit.samplers.stepping.interface import Step
@@ -99,9 +98,9 @@ def test_a_step_sampler_is_a_function_or_an_object_with_two_halves():
             assert batch.num_draft_tokens.tolist() == [2] * 4
             return torch.nn.functional.pad(batch.draft_token_ids, (0, 1), value=0), None
 
-    assert wrap_step(Engine()).halves
+    assert wrap_step(Engine()).apart
     assert called(Engine()).tokens.shape == (4, 3)
-    assert not wrap_step(returning()).halves
+    assert wrap_step(returning()).apart is None
     assert called(returning()).draft_token_ids.shape == (4, 2)
 
 
@@ -138,6 +137,26 @@ def test_what_else_may_go_wrong_in_a_call():
         called(lambda models, generator: models.draft(torch.zeros(1, 5).long()))
 
 
+def test_a_round_apart_verifies_other_drafts_than_those_proposed_last():
+    class Engine:
+        def propose(self, models, generator):
+            shape = (models.batch_size, models.num_speculative_tokens)
+            self.last = torch.randint(3, shape, generator=generator)
+            return self.last, None
+
+        def verify(self, batch, generator):
+            assert batch.draft_probs is None
+            self.judged = batch.draft_token_ids
+            return torch.nn.functional.pad(self.last, (0, 1))
+
+    engine, models = Engine(), models_for(batch=64)
+    drafted, _, tokens = wrap_step(engine).apart(models, generator())
+    assert torch.equal(drafted, engine.judged)
+    assert torch.equal(tokens[:, :2], engine.last)
+    # Two of 128 independent tokens of 3 agree with chance 1/3 each: all of them with 3 ** -128.
+    assert not torch.equal(engine.last, drafted)
+
+
 def test_tokens_of_a_wrong_shape_are_an_error_of_the_run():
     record = run_step(returning(tokens=torch.zeros(4, 2).long()), cases=["article-three-tokens"])
     assert record.verdict.outcome.value == "ERROR"
@@ -152,7 +171,7 @@ def test_our_own_are_named():
     assert "rule:recursive-rejection" not in names
     assert "fault:sampled" not in names
     for name in ("reference", "rule:block", "fault:lenience@3/10", "fault:beam-draft"):
-        assert load_step(name).halves
+        assert load_step(name).apart
     assert load_step("rule:block", drafts="beam-draft").name == "rule:block with beam-draft"
 
 
@@ -210,8 +229,8 @@ def test_a_file_is_called_alike_in_a_worker_and_in_this_process(monkeypatch):
     models, spec = models_for(batch=64), "examples/step_sampler.py:Engine"
     here, apart = (load_step(spec, in_process=inside) for inside in (True, False))
     with closing(apart):
-        assert here.halves
-        assert apart.halves
+        assert here.apart
+        assert apart.apart
         assert here.identity["hashed"] == apart.identity["hashed"] == "step_sampler.py"
         assert here.identity["sha256"] == apart.identity["sha256"]
         drafted, claimed, tokens = stepped(apart, models, generator())
@@ -219,9 +238,10 @@ def test_a_file_is_called_alike_in_a_worker_and_in_this_process(monkeypatch):
         assert torch.equal(claimed[:, 0], models.draft(models.no_tokens()).double())
         assert torch.equal(claimed[:, 1], models.draft(drafted[:, :1]).double())
         assert (tokens[:, 0] >= 0).all()
-        lengths = torch.full((64,), 2)
-        batch = StepBatch(drafted, claimed, models.target(drafted), lengths)
-        assert apart.call(batch, generator()).shape == (64, 3)
+        # The same noise gives the same round, also where it judges another proposal.
+        rounds = [one.apart(models, generator()) for one in (apart, apart)]
+        assert all(map(torch.equal, *rounds))
+        assert not torch.equal(rounds[0][0], drafted)
 
 
 FILE = """
@@ -243,7 +263,7 @@ def test_a_worker_tells_what_goes_wrong(tmp_path):
     file = tmp_path / "steps.py"
     file.write_text(FILE)
     with closing(load_step(f"{file}:quiet")) as quiet:
-        assert not quiet.halves
+        assert quiet.apart is None
         assert stepped(quiet, models_for(), generator()).draft_probs is None
     said = {
         "loud": "raised RuntimeError: no luck",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from typing import Any
 
 import click
@@ -46,12 +47,13 @@ from audit.cli.run import EXIT_CODES, VERDICT_CODES
 @click.option("--json", metavar="FILE", help="Write the record ('-': to stdout).")
 @click.option("--html", metavar="FILE", help="Write the page ('-': to stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Print the first line only, and no progress.")
+@click.option("-v", "--verbose", is_flag=True, help="Print a sampler's traceback too.")
 @options.exit_zero
 @color_option
 @click.pass_obj
 def step(
     command: str, /, sampler: str, cases: tuple[str, ...], drafts: str, json: str | None,
-    html: str | None, quiet: bool, exit_zero: bool, **settings: Any,
+    html: str | None, quiet: bool, verbose: bool, exit_zero: bool, **settings: Any,
 ) -> int:  # fmt: skip
     """Audits SAMPLER where it drafts for itself: is q what it says, and what does it emit?
 
@@ -70,9 +72,9 @@ def step(
             sampler, cases=cases, drafts=drafts, settings=Settings(**settings),
             progress=progress, command=command,
         )  # fmt: skip
-    color, width = stdout_color(), stdout_width()
+    text = partial(step_text, record, color=stdout_color(), width=stdout_width(), verbose=verbose)
     write_forms(
-        lambda: first_line(record) if quiet else step_text(record, color=color, width=width),
+        lambda: first_line(record) if quiet else text(),
         quiet=quiet,
         json=(json, lambda: to_json(record)),
         html=(html, lambda: step_page(record)),

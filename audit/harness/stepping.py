@@ -23,7 +23,7 @@ from audit.samplers.stepping.interface import LoadedStep, Models, Step
 
 @dataclass(frozen=True, eq=False)
 class StepBench(Bench):
-    """A step sampler before a deck; tallies: of its proposals, by case id."""
+    """A step sampler before a deck; tallies: of proposals, by id of the cases that are watched."""
 
     tallies: Mapping[str, ProposalTally] = field(default_factory=dict)
 
@@ -43,9 +43,9 @@ class StepBench(Bench):
         """Adds the proposals of one call to the tally of each case."""
         drafted, claimed, tokens = step
         kept = (tokens[:, 1] >= 0) & (tokens[:, 0] == drafted[:, 0])
-        for case, own in enumerate(rows.own):
-            if len(drafted[own]):
-                self.tallies[self.deck.cases[case].id].add(
+        for case, own in zip(self.deck.cases, rows.own, strict=True):
+            if case.id in self.tallies and len(drafted[own]):
+                self.tallies[case.id].add(
                     drafted[own],
                     None if claimed is None else claimed[own],
                     target=target[own],

@@ -11,13 +11,15 @@ from rich.text import Text
 from audit.render import suspicion
 from audit.render.plain import clean, clean_lines
 from audit.render.text import NAME_LIMIT, STYLES, plain_table, rendered
-from audit.render.words import SIGNS, Sign, e_value, fixed
+from audit.render.words import NOT_TESTED, SIGNS, Sign, e_value, fixed
 from audit.stepping.record import Claim, StepCase, StepRecord
-from audit.verdict import SCOPE, Outcome, Verdict
+from audit.verdict import INTERRUPTED, SCOPE, Outcome, Verdict
 
 _ORDER = list(Outcome)
 _SENTENCE = 1_000
-_NOT_TESTED = "Not tested: state, performance."
+ALONE = "its verifying half, on drafts of another proposal"
+INTERRUPTION = "Interrupted: judged by the rounds that were made."
+_OPEN, _NONE = Sign("? open", "open"), Sign("– none", "open")
 
 
 def first_line(record: StepRecord) -> str:
@@ -27,8 +29,8 @@ def first_line(record: StepRecord) -> str:
     return f"{sign} {record.verdict.word}  {name}: {clean(record.verdict.sentence, _SENTENCE)}"
 
 
-def step_text(record: StepRecord, *, color: bool, width: int) -> str:
-    """Returns the whole result, `width` columns wide."""
+def step_text(record: StepRecord, *, color: bool, width: int, verbose: bool = False) -> str:
+    """Returns the whole result, `width` columns wide; `verbose` adds a sampler's traceback."""
     verdict = record.verdict
     parts: list[RenderableType] = [
         Text(settings_line(record), style="dim"),
@@ -37,14 +39,15 @@ def step_text(record: StepRecord, *, color: bool, width: int) -> str:
         "",
         Text("What is claimed of the drafts"),
         _claims(record.cases, record.settings.epsilon),
+        *(Text(line, style="dim") for line in legend(record)),
         "",
         Text(first_line(record), style=STYLES[SIGNS[verdict.outcome].tone]),
         *(Text(f"told: {clean(sentence, _SENTENCE)}") for sentence in record.told),
         *(Text(line) for line in suspicion.lines(record.diagnoses)),
-        *_alone(record.alone),
-        *([Text(clean_lines(record.detail))] if record.detail else []),
+        *_alone(record),
+        *([Text(clean_lines(record.detail))] if verbose and record.detail else []),
         "",
-        *(Text(note, style="dim") for note in _notes(record)),
+        *(Text(note, style="dim") for note in notes(record)),
     ]
     return rendered(parts, color=color, width=width)
 
@@ -97,13 +100,13 @@ def _claims(cases: Iterable[StepCase], epsilon: float) -> Table:
     table = plain_table("case", "claim", "TV", "U", "drafted", "claimed", numbers=("TV", "U"))
     for case in wrong_first(cases):
         claim, worst = case.claim, case.claim.worst
-        estimate, upper = (None, None) if worst is None else (worst.estimate, worst.upper)
+        estimate = None if worst is None else worst.estimate
         sign = claim_sign(claim, epsilon)
         table.add_row(
             Text(clean(case.id, NAME_LIMIT), overflow="fold"),
             Text(sign.sign, style=STYLES[sign.tone], no_wrap=True),
             fixed(estimate),
-            fixed(upper),
+            fixed(claim.bound),
             clean(claim.drawn),
             clean(claim.claimed),
         )
@@ -113,24 +116,39 @@ def _claims(cases: Iterable[StepCase], epsilon: float) -> Table:
 def claim_sign(claim: Claim, epsilon: float) -> Sign:
     """Returns whether a claim is wrong, holds within epsilon, or is neither known to be."""
     if not claim.distances:
-        return Sign("– none", "open")
+        return _NONE
     if claim.wrong:
         return Sign("✗ wrong", "bad")
-    if all(one.upper <= epsilon for one in claim.distances):
+    if claim.bound is not None and claim.bound <= epsilon:
         return Sign("✓ holds", "good")
-    return Sign("? open", "open")
+    return _OPEN
 
 
-def _alone(verdict: Verdict | None) -> list[Text]:
-    if verdict is None:
+def legend(record: StepRecord) -> list[str]:
+    """Returns what the signs mean that do not speak for themselves, of those that are shown."""
+    epsilon = record.settings.epsilon
+    said = {
+        _OPEN: "nothing refutes the claim, and U, the bound on its TV, is above epsilon "
+        f"{epsilon:g}: more rounds would tell (a larger --tier).",
+        _NONE: "no q was claimed in the rounds that were made.",
+    }
+    shown = {claim_sign(case.claim, epsilon) for case in record.cases}
+    return [f"{sign.sign}: {meaning}" for sign, meaning in said.items() if sign in shown]
+
+
+def _alone(record: StepRecord) -> list[Text]:
+    if record.not_tested:
+        return [Text(f"not tested: {clean(record.not_tested, _SENTENCE)}")]
+    if record.alone is None:
         return []
-    sentence = clean(verdict.sentence, _SENTENCE)
-    return [Text(f"its verifying half alone, on drafts of the harness: {verdict.word}, {sentence}")]
+    sentence = clean(record.alone.sentence, _SENTENCE)
+    return [Text(f"{ALONE}: {record.alone.word}, {sentence}")]
 
 
-def _notes(record: StepRecord) -> list[str]:
-    notes = [SCOPE]
+def notes(record: StepRecord) -> list[str]:
+    """Returns what limits the verdict: scope, faults that stay possible, what was not tested."""
+    said = [INTERRUPTION] if record.exit_code == INTERRUPTED else []
     if record.verdict.outcome is Outcome.PASS and record.not_excluded is not None:
         unseen = ", ".join(sorted(record.not_excluded)) or "none"
-        notes.append(f"Catalogued faults that this run does not exclude: {unseen}.")
-    return [*notes, _NOT_TESTED]
+        said.append(f"Catalogued faults that this run does not exclude: {unseen}.")
+    return [*said, SCOPE, f"Not tested: {', '.join(NOT_TESTED)}."]

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from audit.render.html import STYLE, asset, environment, policy_of
-from audit.render.step import claim_sign, settings_line, worst_first, wrong_first
+from audit.render.step import (
+    ALONE,
+    claim_sign,
+    legend,
+    notes,
+    settings_line,
+    worst_first,
+    wrong_first,
+)
 from audit.stepping.record import StepRecord
-from audit.verdict import SCOPE
 
 TEMPLATE = "step.html.j2"
 
@@ -23,7 +30,9 @@ def step_page(record: StepRecord) -> str:
         cases=worst_first(record.cases),
         claims=wrong_first(record.cases),
         settings=settings_line(record),
-        scope=SCOPE,
+        alone=ALONE[0].upper() + ALONE[1:],
+        notes=notes(record),
+        legend=legend(record),
         style=style,
         policy=policy_of(style, ""),
     )

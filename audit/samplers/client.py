@@ -49,7 +49,6 @@ class WorkerSampler:
             detail = self.about["detail"] + self._process.printed()
             self.close()
             raise refusal(self.about["error"], usage=self.about["usage"], detail=detail)
-        self._half = steps and self.about["halves"]
 
     def __call__(self, batch: Batch, generator: torch.Generator) -> Tensor | tuple[Tensor, Tensor]:
         """Returns what the sampler returned, as int64 tensors. Raises SamplerError."""
@@ -60,7 +59,18 @@ class WorkerSampler:
         self, models: Models, generator: torch.Generator
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Returns the drafts, claimed rows and tokens of a step sampler. Raises SamplerError."""
-        end, reply = self._asked(models.tables, generator)
+        return self._round(models, generator, apart=False)
+
+    def step_apart(
+        self, models: Models, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Returns the same of a round on the drafts of another proposal. Raises SamplerError."""
+        return self._round(models, generator, apart=True)
+
+    def _round(
+        self, models: Models, generator: torch.Generator, *, apart: bool
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        end, reply = self._asked(models.tables, generator, apart=apart)
         file, rows, gamma = self._process.file, models.batch_size, models.num_speculative_tokens
         flat = wire.read_tensor(file, torch.int64, [rows * (2 * gamma + 1)], end)
         claimed = None
@@ -72,7 +82,7 @@ class WorkerSampler:
         return flat[:drafts].view(rows, gamma), claimed, flat[drafts:].view(rows, gamma + 1)
 
     def _asked(
-        self, given: Mapping[str, Tensor], generator: torch.Generator
+        self, given: Mapping[str, Tensor], generator: torch.Generator, *, apart: bool = False
     ) -> tuple[int, dict[str, Any]]:
         """Returns the reply to a request with these tensors, and where its result stands."""
         if not self._process.alive:
@@ -85,7 +95,7 @@ class WorkerSampler:
             "device": str(next(iter(given.values())).device),
             "fields": fields,
             "result": end,
-            "half": self._half,
+            "apart": apart,
         }
         self._send(request)
         reply = self._reply(self._timeout)

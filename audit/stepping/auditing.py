@@ -11,7 +11,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
-from audit.campaign import Campaign, Progress
+from audit.campaign import Progress
 from audit.case import Case
 from audit.errors import UsageError
 from audit.fitting import cases_for
@@ -20,14 +20,14 @@ from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import CaseSetup, set_up
 from audit.judgement.proposals import ProposalWatch
 from audit.run import one_thread
-from audit.samplers.interface import LoadedSampler
 from audit.samplers.stepping.interface import LoadedStep
 from audit.samplers.stepping.loading import load_step, wrap_step
 from audit.settings import DEFAULTS, Settings, check
+from audit.stepping.apart import taken_apart
 from audit.stepping.campaign import StepCampaign
 from audit.stepping.record import StepRecord
-from audit.stepping.recording import failed_cases, record_of, verdict_of
-from audit.verdict import Budget, Outcome, Verdict
+from audit.stepping.recording import record_of
+from audit.verdict import Budget
 
 
 def run_step(
@@ -57,9 +57,9 @@ def run_step(
         deadline = None if settings.time_limit is None else start + settings.time_limit
         campaign = _campaign(loaded, chosen, settings, deadline=deadline, progress=progress)
         campaign.run()
-        alone = _verifying_alone(campaign, loaded, settings)
+        apart = taken_apart(campaign, loaded)
     return record_of(
-        campaign, alone, settings=settings, command=command, started=started, start=start
+        campaign, apart, settings=settings, command=command, started=started, start=start
     )
 
 
@@ -135,39 +135,4 @@ def _set_up(case: Case, settings: Settings, budget: Budget, *, claims: str) -> C
         seed=s.seed,
         fixed=s.fixed,
         claims=claims,
-    )
-
-
-def _verifying_alone(
-    campaign: StepCampaign, loaded: LoadedStep, settings: Settings
-) -> Verdict | None:
-    """Returns the verdict on the verifying half with drafts of the harness.
-
-    It is asked where a case fails though its claim is right; None where not, or not possible.
-    """
-    failed = failed_cases(campaign)
-    right = not any(watch.wrong() for watch in campaign.watches.values())
-    if not (failed and right and loaded.halves and not campaign.interrupted):
-        return None
-    monitors = [Monitor(m.setup, m.budget, fixed=settings.fixed) for m in failed]
-    alone = _of_half(campaign, loaded, monitors)
-    alone.run()
-    verdict = verdict_of(alone)
-    return None if verdict.outcome is Outcome.ERROR else verdict
-
-
-def _of_half(campaign: StepCampaign, loaded: LoadedStep, monitors: Sequence[Monitor]) -> Campaign:
-    """Returns the campaign of the verifying half, as that of the whole but for the drafts."""
-    return Campaign(
-        sampler=LoadedSampler(loaded.name, loaded.call, loaded.facts, loaded.identity),
-        monitors=monitors,
-        looks=campaign.looks,
-        seed=campaign.seed,
-        dtype=campaign.dtype,
-        device=campaign.device,
-        batch_size=campaign.batch_size,
-        store=campaign.store,
-        phase="verifying half",
-        deadline=campaign.deadline,
-        progress=campaign.progress,
     )

@@ -37,6 +37,7 @@ def claim_of(watch: ProposalWatch) -> tuple[Claim, bool]:
     claim = Claim(
         wrong=wrong,
         distances=tuple(watch.distances()),
+        bound=watch.upper,
         gate=gate,
         impossible=watch.impossible(),
         unnormalised=seen.unnormalised,

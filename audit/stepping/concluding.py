@@ -1,8 +1,8 @@
 """What a run at the step level concludes: the verdict on what is emitted, and what is told beside.
 
 A wrong claim alone fails nothing: a rule that ignores q needs none. Where the emitted law fails as
-well it is the cause. Where the claim is right and the verifying half alone does not fail, draft,
-coin and recovered token must share random numbers.
+well it is the cause. Where the claim is right, and the verifying half does not fail on drafts of
+another proposal and emits otherwise there, draft, coin and recovered token share random numbers.
 """
 
 from __future__ import annotations
@@ -12,30 +12,28 @@ from dataclasses import replace
 
 from audit.judgement.proposals import ClaimedDistance
 from audit.samplers.interface import Facts
+from audit.stepping.apart import Apart
 from audit.stepping.claims import MATCH, RATIO
 from audit.stepping.record import StepCase
 from audit.verdict import Outcome, Verdict
 
 WRONG = "claimed q is not the law the drafts came from"
 SHARED = (
-    "nothing refutes the claim, and the verifying half does not fail on drafts of the harness: "
-    "draft, coin and recovered token share random numbers"
+    "draft, coin and recovered token share random numbers: nothing refutes the claim, and on "
+    "drafts of another proposal the verifying half does not fail and emits otherwise"
 )
-_NOT_FAILED = (Outcome.PASS, Outcome.INCONCLUSIVE)
+_QUESTION = "whether draft, coin and recovered token share random numbers"
 _FEWEST_REJECTIONS = 20
 
 
-def concluded(verdict: Verdict, cases: Sequence[StepCase], alone: Verdict | None) -> Verdict:
-    """Returns the verdict on the emitted law, after a FAIL with its cause in front.
-
-    alone: the verdict on the verifying half alone, None where that was not asked.
-    """
+def concluded(verdict: Verdict, cases: Sequence[StepCase], apart: Apart) -> Verdict:
+    """Returns the verdict on the emitted law, after a FAIL with its cause in front."""
     verdict = replace(verdict, level="step")
     if verdict.outcome is not Outcome.FAIL:
         return verdict
     cause = wrong_claim(cases)
-    if not cause and alone is not None and alone.outcome in _NOT_FAILED:
-        cause = SHARED
+    if not cause and apart.differ is not None:
+        cause = f"{SHARED} (p = {apart.differ:.2g})"
     if not cause:
         return verdict
     faults = (_worst(cases).claim.fault,) if wrong_claim(cases) else ()
@@ -45,6 +43,11 @@ def concluded(verdict: Verdict, cases: Sequence[StepCase], alone: Verdict | None
         reasons=(cause, *verdict.reasons),
         suspects=tuple(filter(None, faults)) or verdict.suspects,
     )
+
+
+def not_tested(apart: Apart) -> str:
+    """Returns what a failure leaves open and why, "" where nothing."""
+    return f"{_QUESTION}: {apart.not_tested}" if apart.not_tested else ""
 
 
 def wrong_claim(cases: Sequence[StepCase]) -> str:

@@ -32,13 +32,15 @@ class Claim(_Model):
     """Whether the drafts of a case come from the rows that are claimed for them.
 
     wrong: the proof that they do not, "" without one. distances: how far they are apart, through
-    every lens; () where nothing is claimed. unclaimed: rounds without a claim. unnormalised:
+    every lens; () where nothing is claimed. bound: the smallest at any look on the largest of
+    them, None before the first. unclaimed: rounds without a claim. unnormalised:
     claimed rows whose sum is not 1, furthest by how much. drawn and claimed: what both are, in
     words; fault: the catalogued fault that this is, "" for none.
     """
 
     wrong: Text
     distances: tuple[ClaimedDistance, ...]
+    bound: float | None = None
     gate: GateReading
     impossible: ImpossibleEvents
     unnormalised: int
@@ -111,9 +113,11 @@ class StepSettings(_Model):
 class StepRecord(_Model):
     """A whole audit at the step level.
 
-    told: what fails nothing but should be known. alone: the verdict on the verifying half with
-    drafts of the harness, None where that was not asked. diagnoses: of the emitted law, where the
-    claim is right.
+    told: what fails nothing but should be known. alone: the verdict on the verifying half on drafts
+    of another proposal, None where that was not asked; not_tested: what a failure leaves open for
+    want of it, and why. diagnoses: of the emitted law, where the claim is right. not_excluded: the
+    catalogued faults within epsilon on every case that passed, None where none did. detail: the
+    sampler's traceback.
     """
 
     schema_number: int = STEP_SCHEMA_NUMBER
@@ -127,6 +131,7 @@ class StepRecord(_Model):
     told: tuple[Text, ...]
     cases: tuple[StepCase, ...]
     alone: Verdict | None = None
+    not_tested: Text = ""
     diagnoses: tuple[Diagnosis, ...] = ()
     not_excluded: tuple[Text, ...] | None = None
     detail: Text = ""

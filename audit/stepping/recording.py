@@ -12,7 +12,6 @@ import numpy
 import torch
 
 from audit import __version__
-from audit.campaign import Campaign
 from audit.diagnosis.results import Diagnosis
 from audit.evidence import GateReading
 from audit.judgement.coverage import not_excluded
@@ -22,33 +21,29 @@ from audit.record import AuditedSampler, Environment
 from audit.samplers.interface import LoadedSampler
 from audit.selection import word_for
 from audit.settings import Settings
+from audit.stepping.apart import Apart
 from audit.stepping.campaign import StepCampaign
 from audit.stepping.claims import claim_of, first_draft_of
-from audit.stepping.concluding import concluded, told
+from audit.stepping.concluding import concluded, not_tested, told
+from audit.stepping.judging import failed_cases, verdict_of
 from audit.stepping.record import Claim, StepCase, StepRecord, StepSettings
-from audit.verdict import (
-    INTERRUPTED,
-    Budget,
-    Outcome,
-    Verdict,
-    exit_code,
-    run_verdict,
-)
+from audit.verdict import INTERRUPTED, Budget, Outcome, Verdict, exit_code
 
 
 def record_of(
     campaign: StepCampaign,
-    alone: Verdict | None,
+    apart: Apart,
     *,
     settings: Settings,
     command: str,
     started: str,
     start: float,
 ) -> StepRecord:
-    """Returns the record of a campaign. alone: the verdict on the verifying half, if asked."""
-    facts = _facts(campaign, alone)
+    """Returns the record of a campaign. apart: what its verifying half shows on other drafts."""
+    facts = _facts(campaign, apart)
     accepted = _accepted(facts["cases"], settings.accept_within)
     code = exit_code(facts["verdict"], accepted=accepted)
+    interrupted = campaign.interrupted or apart.interrupted
     return StepRecord(
         draftproof=__version__,
         command=command,
@@ -57,12 +52,12 @@ def record_of(
         environment=_environment(campaign.sampler),
         started=started,
         seconds=round(time.monotonic() - start, 3),
-        exit_code=INTERRUPTED if campaign.interrupted else code,
+        exit_code=INTERRUPTED if interrupted else code,
         **facts,
     )
 
 
-def _facts(campaign: StepCampaign, alone: Verdict | None) -> dict[str, Any]:
+def _facts(campaign: StepCampaign, apart: Apart) -> dict[str, Any]:
     """Returns what the record says of the sampler: claims, verdicts, and what is told."""
     found = [claim_of(campaign.watch(monitor)) for monitor in campaign.monitors]
     cases = tuple(
@@ -70,42 +65,17 @@ def _facts(campaign: StepCampaign, alone: Verdict | None) -> dict[str, Any]:
         for monitor, (claim, _) in zip(campaign.monitors, found, strict=True)
     )
     diagnoses = _diagnoses(campaign, ordinary=all(from_model for _, from_model in found))
-    verdict = concluded(verdict_of(campaign, diagnoses), cases, alone)
+    verdict = concluded(verdict_of(campaign, diagnoses), cases, apart)
     return {
         "verdict": verdict,
         "told": tuple(told(verdict, cases, campaign.sampler.facts)),
         "cases": cases,
-        "alone": alone,
+        "alone": apart.verdict,
+        "not_tested": not_tested(apart),
         "diagnoses": diagnoses,
         "not_excluded": _not_excluded(campaign, cases),
         "detail": next((error.detail for error in campaign.errors.values()), ""),
     }
-
-
-def verdict_of(campaign: Campaign, diagnoses: Sequence[Diagnosis] = ()) -> Verdict:
-    """Returns the verdict on the law that a campaign's sampler emits."""
-    if campaign.errors:
-        where, error = next(iter(campaign.errors.items()))
-        return Verdict(Outcome.ERROR, f"{where or 'calls that mix cases'}: {error}")
-    budget, monitors = campaign.monitors[0].budget, campaign.monitors
-    claims = monitors[0].setup.claims
-    far = max(m.setup.headline_distance for m in monitors)
-    verdict = run_verdict(
-        {m.setup.case.id: m.verdict() for m in monitors},
-        budget,
-        together=campaign.together,
-        testable=bool(claims) or far > budget.epsilon,
-        declared=f"as declared ({claims})" if claims else "",
-    )
-    suspects = tuple(name for one in diagnoses for name in one.ids)
-    failed = verdict.outcome is Outcome.FAIL
-    return replace(verdict, suspects=suspects) if failed else verdict
-
-
-def failed_cases(campaign: Campaign) -> list[Monitor]:
-    """Returns the monitors of the cases that fail; of all where only all together do."""
-    failed = [m for m in campaign.monitors if m.verdict().outcome is Outcome.FAIL]
-    return failed or (list(campaign.monitors) if campaign.together else [])
 
 
 def _diagnoses(campaign: StepCampaign, *, ordinary: bool) -> tuple[Diagnosis, ...]:

@@ -57,8 +57,9 @@ def halves(propose: Proposer, verify: Sampler) -> Halves:
 class LoadedStep(LoadedSampler):
     """A step sampler ready to be called by `step`; `call` is its verifying half, if it has one.
 
-    halves: whether it has, so that the verifying half can be audited alone.
+    apart: makes a round in which the verifying half judges the drafts of another proposal than the
+    last; None for one function, which cannot be taken apart.
     """
 
     step: StepSampler = field(kw_only=True)
-    halves: bool = field(kw_only=True)
+    apart: StepSampler | None = field(kw_only=True)

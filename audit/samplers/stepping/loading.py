@@ -136,8 +136,8 @@ def _apart(spec: str, *, device: str, timeout: float, python: str | None) -> Loa
     versions = {"spec": spec, **{name: worker.about[name] for name in ("python", "torch")}}
     files = {name: Path(path) for name, path in worker.about["files"].items()}
     identity = {**versions, **code_of_files(files)}
-    apart = bool(worker.about["halves"])
-    return LoadedStep(spec, worker, facts, identity, step=worker.step, halves=apart)
+    apart = worker.step_apart if worker.about["halves"] else None
+    return LoadedStep(spec, worker, facts, identity, step=worker.step, apart=apart)
 
 
 def _loaded(name: str, found: Any, code: Mapping[str, str]) -> LoadedStep:
@@ -145,9 +145,8 @@ def _loaded(name: str, found: Any, code: Mapping[str, str]) -> LoadedStep:
     facts = replace(_checked(name, getattr(found, "draftproof", {})), in_process=True)
     step = _step_of(name, found)
     versions = {"spec": name, "python": platform.python_version(), "torch": torch.__version__}
-    apart = has_halves(found)
-    call = found.verify if apart else found
-    return LoadedStep(name, call, facts, {**versions, **code}, step=step, halves=apart)
+    call, apart = (step.verify, step.apart) if isinstance(step, Halves) else (found, None)
+    return LoadedStep(name, call, facts, {**versions, **code}, step=step, apart=apart)
 
 
 def _checked(name: str, given: object) -> Facts:

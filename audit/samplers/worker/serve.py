@@ -78,10 +78,11 @@ def answer(sampler: Any, request: dict[str, Any], file: int) -> dict[str, Any]:
     private = {field.name: read_stored(file, field).to(device) for field in fields}
     if TABLES[0] in private:
         models, generator = Models(**private), seeded(request["seed"], device)
-        return answer_step(sampler, models, generator, file, request["result"])
+        step = _step_of(sampler, apart=request["apart"])
+        return answer_step(step, models, generator, file, request["result"])
     batch = batch_of({f.name: private[f.name].expand(f.shape) for f in fields})
     generator = seeded(request["seed"], device)
-    output = _call(sampler.verify if request["half"] else sampler, batch, generator)
+    output = _call(sampler, batch, generator)
     for field in fields:
         if not torch.equal(read_stored(file, field), private[field.name].cpu()):
             raise RefusedError(f"wrote into its input {field.name}; it must copy it first.")
@@ -94,15 +95,21 @@ def answer(sampler: Any, request: dict[str, Any], file: int) -> dict[str, Any]:
     return {"parts": len(parts)}
 
 
+def _step_of(sampler: Any, apart: bool) -> Any:
+    """Returns what makes a round; apart: on the drafts of another proposal."""
+    if not has_halves(sampler):
+        return sampler
+    both = Halves(sampler.propose, sampler.verify, StepBatch)
+    return both.apart if apart else both
+
+
 def answer_step(
-    sampler: Any, models: Models, generator: torch.Generator, file: int, offset: int
+    step: Any, models: Models, generator: torch.Generator, file: int, offset: int
 ) -> dict[str, Any]:
     """Returns the reply to a request for a round; drafts, tokens and claimed rows are in the file.
 
     Raises: RefusedError where the sampler fails or breaks its contract: a sentence without subject.
     """
-    apart = has_halves(sampler)
-    step = Halves(sampler.propose, sampler.verify, StepBatch) if apart else sampler
     output = _call(step, models, generator)
     wrong = complaint_of_step(models, output)
     if not wrong:

@@ -84,11 +84,33 @@ class Halves:
     def __call__(self, models: Models, generator: torch.Generator) -> tuple[Any, Any, Any]:
         """Returns the round in which `verify` judges what `propose` drafts and claims."""
         drafted, claimed = self.propose(models, generator)
+        return drafted, claimed, self._verified(models, drafted, claimed, generator)
+
+    def apart(self, models: Models, generator: torch.Generator) -> tuple[Any, Any, Any]:
+        """Returns a round in which `verify` judges the proposal before the one made last.
+
+        It has random numbers of its own, so that whatever the halves share is about other drafts.
+        """
+        drafted, claimed = map(_kept, self.propose(models, _another(generator)))
+        self.propose(models, generator)
+        return drafted, claimed, self._verified(models, drafted, claimed, generator)
+
+    def _verified(self, models: Models, drafted: Any, claimed: Any, generator: Any) -> Any:
         lengths = torch.full_like(drafted[:, 0], models.num_speculative_tokens)
-        output = self.verify(
-            self._batch(drafted, claimed, models.target(drafted), lengths), generator
-        )
-        return drafted, claimed, output[0] if isinstance(output, tuple) else output
+        batch = self._batch(drafted, claimed, models.target(drafted), lengths)
+        output = self.verify(batch, generator)
+        return output[0] if isinstance(output, tuple) else output
+
+
+def _another(generator: torch.Generator) -> torch.Generator:
+    """Returns a generator that is seeded by a draw from this one."""
+    seed = torch.randint(2**62, (1,), generator=generator, device=generator.device)
+    return torch.Generator(generator.device).manual_seed(int(seed))
+
+
+def _kept(value: Any) -> Any:
+    """Returns a copy of a tensor, which the next proposal cannot overwrite."""
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def has_halves(found: Any) -> bool:

@@ -14,14 +14,16 @@ from audit.verdict import Verdict
 class Attempt:
     """One start of a run that keeps its counts in a run directory.
 
-    started: ISO 8601, UTC. cap: trials a case at most. exit_code: None where it was never finished.
-    failed: verdicts that no later attempt softens, by case id; under "" that of all cases together.
+    started: ISO 8601, UTC. cap: trials a case at most. method: as in Settings. exit_code: None
+    where it was never finished. failed: verdicts that no later attempt softens, by case id; under
+    "" that of all cases together.
     """
 
     started: str
     seed: int
     tier: str
     cap: int
+    method: str = "sampled"
     exit_code: int | None = None
     failed: dict[str, Verdict] = field(default_factory=dict)
 

@@ -26,17 +26,18 @@ class _Model(BaseModel):
 class LawSettings(_Model):
     """What reading laws may be told.
 
-    coupled: fresh rows of the proof of each case, None for as many as epsilon takes, and more where
-    `seconds` allow it. epsilon: the TV to certify. tolerance: what arithmetic may do to a whole
-    round, None for what the dtype suggests. alpha, delta: of a run, as in RunSettings. timeout: the
-    longest that a case may take in a process of its own. in_process: read a user's sampler here.
+    coupled: fresh rows of the proof of each case, None for a call each as often as epsilon takes,
+    and more rows a call where `seconds` allow it. epsilon: the TV to certify. tolerance: what
+    arithmetic may do to a whole round, None for what the dtype suggests. alpha, delta: of a run, as
+    in RunSettings. timeout: the longest that a case may take in a process of its own. in_process:
+    read a user's sampler here.
     """
 
     cases: tuple[Text, ...] = ()
     dtype: str = "float32"
     coupled: int | None = None
     seconds: float = 2.0
-    epsilon: float = 1e-3
+    epsilon: float = 5e-3
     tolerance: float | None = None
     alpha: float = 1e-6
     delta: float = 1e-3

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def run_audit(
     sampler: a name that `draftproof samplers list` shows, `module:object`, `path.py:object`, or
     a callable (then run in this process). cases: ids, globs, paths or Case objects; empty for
     the shipped small ones that it takes. run_dir: keeps the counts; giving it again resumes the
-    run, or extends it where the settings now allow more trials.
+    run, by its method, or extends it where the settings now allow more trials.
 
     Raises:
         UsageError: an argument is unusable, nothing is selected, or the control is blind.
@@ -73,12 +73,15 @@ def run_audit(
     check(settings)
     started, start = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
     folder = None if run_dir is None else Path(run_dir)
+    earlier = attempts_in(folder)
+    method = settings.method or (earlier[0].method if earlier else settings.usual_method)
+    settings = replace(settings, method=method)
     with one_thread():
         with closing(_loaded(sampler, settings)) as subject:
-            chosen, earlier = cases_for(subject, cases), attempts_in(folder)
+            chosen = cases_for(subject, cases)
             job = Job(settings, chosen, control, folder, progress, start, earlier)
             main, beside = job.campaigns(subject)
-            this = Attempt(started, settings.seed, settings.tier, settings.cap)
+            this = Attempt(started, settings.seed, settings.tier, settings.cap, method)
             note([*earlier, this], folder)
             carry_out(main, settings)
         if beside is not None and not main.interrupted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 
 import torch
@@ -43,7 +43,7 @@ class Settings:
     time_limit: seconds for the whole run. timeout: seconds for one call of a worker process.
     declares: rules that the sampler follows. python: the interpreter of the worker process.
     small_batches: calls of 1, 2, 3, 8 and 64 rows alone, which share the rows evenly. method: judge
-    by sampled rounds, by the law that is read off the code, or by both.
+    by sampled rounds, by the law that is read off the code, or by both; None for `usual_method`.
     """
 
     seed: int = 0
@@ -63,7 +63,12 @@ class Settings:
     declares: tuple[str, ...] = ()
     in_process: bool = False
     python: str | None = None
-    method: str = "sampled"
+    method: str | None = None
+
+    @property
+    def usual_method(self) -> str:
+        """Both, unless the run is to be short or of a fixed size: then sampled rounds alone."""
+        return "sampled" if self.tier == "smoke" or self.samples or self.limit else "both"
 
     @property
     def sampled_share(self) -> float:
@@ -120,7 +125,8 @@ def options_of(settings: Settings) -> list[str]:
     options: list[str] = []
     for item in fields(Settings):
         value, name = getattr(settings, item.name), "--" + item.name.replace("_", "-")
-        if value == item.default:
+        usual = settings.usual_method if name == "--method" else item.default
+        if value in (item.default, usual):
             continue
         values = value if isinstance(value, tuple) else (value,)
         for one in values:
@@ -130,16 +136,17 @@ def options_of(settings: Settings) -> list[str]:
 
 def check(settings: Settings) -> None:
     """Raises UsageError for the first setting out of its bounds."""
-    known = {
+    known: Mapping[str, Collection[str | None]] = {
         "tier": TIERS,
         "dtype": DTYPES,
         "device": ("auto", "cpu", "cuda"),
-        "method": METHODS,
+        "method": (*METHODS, None),
     }
     for name, choices in known.items():
         value = getattr(settings, name)
         if value not in choices and not (name == "device" and str(value).startswith("cuda:")):
-            raise UsageError(f"{name} = {value!r} is not one of {', '.join(choices)}.")
+            offered = ", ".join(choice for choice in choices if choice)
+            raise UsageError(f"{name} = {value!r} is not one of {offered}.")
     for name in ("alpha", "delta", "epsilon", "accept_within"):
         value = getattr(settings, name)
         if value is not None and not 0 < value < 1:

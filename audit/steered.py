@@ -81,10 +81,11 @@ class SteeredEvidence(Result):
     map: the total variation of the completed law that the found map amounts to, to the law that
     judges: that of the rows handed over, or the declared one. generators: how far the laws of the
     random numbers may be from those that the map is read with. rows, mismatches: of the coupling,
-    fresh rows that were compared with the map, in `calls` calls. delta: how often `coupling` may be
-    wrong. to_declared: the total variation of draft and emitted block to the nearest declared rule.
-    tolerance: what arithmetic may do to a whole round. mode: how rows were told apart: "Batched",
-    "Looped", or "Single" for calls of one row. agreement: with sampled rounds, None without any.
+    fresh rows that were compared with the map; calls, broken_calls: those they came in, and those
+    with a mismatch. delta: how often a bound may be wrong. to_declared: the total variation of
+    draft and emitted block to the nearest declared rule. tolerance: what arithmetic may do to a
+    whole round. mode: how rows were told apart: "Batched", "Looped", or "Single" for calls of one
+    row. agreement: with sampled rounds, None without any.
     """
 
     map: float
@@ -92,6 +93,7 @@ class SteeredEvidence(Result):
     rows: int
     mismatches: int
     calls: int
+    broken_calls: int
     delta: float
     tolerance: float
     mode: str
@@ -104,7 +106,12 @@ class SteeredEvidence(Result):
 
     @property
     def coupling(self) -> float:
-        """The most that the code differs from its map, wrong at most delta often: h."""
+        """The most that the code differs from its map, whatever ties the rows of a call: h."""
+        return upper_limit(self.broken_calls, self.calls, self.delta)
+
+    @property
+    def by_rows(self) -> float:
+        """The same where the rows of a call are independent, as the contract demands."""
         return upper_limit(self.mismatches, self.rows, self.delta)
 
     @property
@@ -117,7 +124,7 @@ class SteeredEvidence(Result):
         return max(0.0, distance - self.generators - self.reach(level))
 
     def reach(self, level: float) -> float:
-        """Returns the most that the code differs from its map, wrong at most `level` often."""
+        """Returns `by_rows` at another level: what is left of a bias rests on the contract."""
         return upper_limit(self.mismatches, self.rows, level)
 
 

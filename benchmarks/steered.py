@@ -49,7 +49,7 @@ def line(name: str, id_: str, epsilon: float) -> str:
 
 
 def _parts(found: SteeredLaw) -> list[str]:
-    parts = (float(found.law.to_target), found.generators, found.coupling.bound)
+    parts = (float(found.law.to_target), found.generators, found.coupling.by_rows)
     asked = (found.search.rows, found.coupling.rows)
     return [*(f"{part:>11.1e}" for part in parts), *(f"{rows:>11,}" for rows in asked)]
 

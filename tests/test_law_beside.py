@@ -71,8 +71,6 @@ def test_both_agree_on_a_correct_rule() -> None:
     assert found.agreement.trials == record.cases[0].evidence.trials  # type: ignore[union-attr]
     assert record.cases[0].certified == found.bound
     assert "read off the code: TV <= " in record.cases[0].verdict.sentence
-    # What sampled rounds of a smoke run do not exclude, the law does.
-    assert "coarse-coin" not in (record.not_excluded or ())
 
 
 def test_sampled_rounds_alone_have_the_whole_budget_and_no_law() -> None:
@@ -84,6 +82,10 @@ def test_sampled_rounds_alone_have_the_whole_budget_and_no_law() -> None:
         for case in (*record.cases, *run("rule:ratio", "both").cases)
     ]
     assert bars[0] < bars[1]
+
+
+def test_the_law_excludes_what_sampled_rounds_do_not() -> None:
+    assert "coarse-coin" not in (run("rule:ratio", "both", epsilon=0.01).not_excluded or ())
 
 
 def test_the_law_alone_makes_no_rounds() -> None:
@@ -100,7 +102,7 @@ def test_the_law_fails_a_bias_below_the_reach_of_sampling() -> None:
     record = run("fault:coarse-coin", "both")
     assert record.verdict.outcome is Outcome.WITHIN
     assert record.exit_code == 1
-    assert run("fault:coarse-coin", "steered", accept_within=0.03).exit_code == 0
+    assert run("fault:coarse-coin", "steered", accept_within=0.06).exit_code == 0
 
 
 def test_a_control_is_read_off_as_well() -> None:

@@ -24,7 +24,7 @@ from audit.steering import steer
 from audit.verdict import Outcome
 
 CASE = ["--cases", "mirrored-two"]
-QUICK = LawSettings(coupled=15_000)
+QUICK = LawSettings(coupled=15_000, epsilon=0.02)
 HELPERS = str(Path(steered_samplers.__file__).parent)
 MINE = f"""
 import os, sys, time
@@ -90,6 +90,7 @@ def evidence(record: LawRecord) -> SteeredEvidence:
 
 def test_a_correct_rule_passes_and_every_digit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["law", "rule:ratio", "--cases", "article-three-tokens", "--coupled", "15000"]
+    arguments += ["--epsilon", "0.02"]
     assert execute([*arguments, "--json", "-"]) == 0
     out, err = capsys.readouterr()
     assert "article-three-tokens: " in err
@@ -114,10 +115,11 @@ def test_a_correct_rule_passes_and_every_digit_is_told(capsys: pytest.CaptureFix
 
 def test_the_text_holds_statement_readings_and_laws(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["law", "rule:ratio", "--cases", "same-argmax", "--coupled", "20000"]
+    arguments += ["--epsilon", "0.02"]
     assert execute(arguments) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "(map) + " in text
-    assert "(20,000 coupled rows) certified" in text
+    assert "(715 coupled calls; 3.5e-04 if their 20,000 rows are independent) certified" in text
     assert "has the law of ratio" in text
     assert "min(1, p/q)" in text
     assert "recovered, 0 rejected" in text or "bonus" in text
@@ -125,7 +127,16 @@ def test_the_text_holds_statement_readings_and_laws(capsys: pytest.CaptureFixtur
 
 
 def test_a_fault_fails_and_exit_zero_only_reports(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["law", "fault:always-accept", *CASE, "--coupled", "9000", "-q"]
+    arguments = [
+        "law",
+        "fault:always-accept",
+        *CASE,
+        "--coupled",
+        "9000",
+        "--epsilon",
+        "0.05",
+        "-q",
+    ]
     assert execute(arguments) == 1
     assert "✗ FAIL  fault:always-accept: " in capsys.readouterr().out
     assert execute([*arguments, "--exit-zero"]) == 0

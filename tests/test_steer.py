@@ -172,8 +172,10 @@ def test_outcomes_that_no_round_may_have_count_as_distance():
 
 def test_the_bound_is_that_of_clopper_and_pearson():
     # With no mismatch it is 1 - delta^(1/m), about ln(1/delta)/m: 9.9e-6 at 700,000 and 1e-3.
-    assert Coupling(700_000, 0, 86, 1e-3).bound == pytest.approx(1 - 1e-3 ** (1 / 700_000))
-    assert Coupling(700_000, 0, 86, 1e-3).bound < 1e-5
+    found = Coupling(rows=700_000, mismatches=0, calls=86, broken_calls=0, delta=1e-3)
+    assert found.by_rows == pytest.approx(1 - 1e-3 ** (1 / 700_000))
+    assert found.by_rows < 1e-5
+    assert found.by_calls == pytest.approx(1 - 1e-3 ** (1 / 86))
 
 
 def test_two_runs_of_a_seed_are_the_same():
@@ -200,7 +202,7 @@ def test_on_every_small_case_a_minute_gives_a_bound_of_1e_5(id_):
     found = steer(sampler, case)
     assert isinstance(found, SteeredLaw)
     assert float(found.law.to_target) < 1e-7
-    assert found.coupling.bound < 1e-5
+    assert found.coupling.by_rows < 1e-5
 
 
 def certified_transformers(id_: str, **options) -> SteeredLaw:

@@ -32,7 +32,8 @@ EVIDENCE = SteeredEvidence(
     generators=0.0,
     rows=690_000,
     mismatches=0,
-    calls=85,
+    calls=7_000,
+    broken_calls=0,
     delta=1e-3,
     tolerance=3e-6,
     mode="Batched",
@@ -50,24 +51,39 @@ def outcome(evidence: SteeredEvidence | NotSteered, budget: Budget = BUDGET) -> 
 
 
 def test_a_pass_says_both_parts_and_compares_their_sum() -> None:
-    # h = 1 - delta^(1/m) = 1.0011e-5 for no mismatch in 690,000 rows (Clopper and Pearson).
-    assert pytest.approx(1 - 1e-3 ** (1 / 690_000)) == EVIDENCE.coupling
+    # h = 1 - delta^(1/m) for no mismatch (Clopper and Pearson): 9.863e-4 for m = 7,000 calls,
+    # 1.0011e-5 for 690,000 rows.
+    assert pytest.approx(1 - 1e-3 ** (1 / 7_000)) == EVIDENCE.coupling
+    assert pytest.approx(1 - 1e-3 ** (1 / 690_000)) == EVIDENCE.by_rows
     assert pytest.approx(5.9e-8 + EVIDENCE.coupling) == EVIDENCE.bound
-    assert statement(EVIDENCE) == "TV <= 5.9e-08 (map) + 1.1e-05 (690,000 coupled rows)"
+    proof = "7,000 coupled calls; 1.1e-05 if their 690,000 rows are independent"
+    assert statement(EVIDENCE) == f"TV <= 5.9e-08 (map) + 9.9e-04 ({proof})"
     assert law_verdict(EVIDENCE, BUDGET).sentence.startswith(statement(EVIDENCE))
     assert outcome(EVIDENCE) is Outcome.PASS
-    assert outcome(EVIDENCE, replace(BUDGET, epsilon=1e-5)) is Outcome.INCONCLUSIVE
+    assert outcome(EVIDENCE, replace(BUDGET, epsilon=9e-4)) is Outcome.INCONCLUSIVE
 
 
-def test_an_open_verdict_says_how_many_rows_are_needed() -> None:
+def test_calls_of_one_row_need_no_second_bound() -> None:
+    single = replace(EVIDENCE, rows=7_000, mode="Single")
+    assert statement(single) == "TV <= 5.9e-08 (map) + 9.9e-04 (7,000 coupled calls)"
+
+
+def test_rows_of_few_calls_certify_nothing() -> None:
+    # Something that 700,000 rows share through 70 calls may decide 9 % of all calls unseen.
+    few = replace(EVIDENCE, calls=70)
+    assert few.by_rows < 1.1e-5
+    assert outcome(few) is Outcome.INCONCLUSIVE
+
+
+def test_an_open_verdict_says_how_many_calls_are_needed() -> None:
     # -ln(delta) / (epsilon - map) = 6.9078 / (1e-3 - 5.9e-8), rounded up.
-    few = law_verdict(replace(EVIDENCE, rows=1000), BUDGET)
+    few = law_verdict(replace(EVIDENCE, calls=1000), BUDGET)
     assert few.outcome is Outcome.INCONCLUSIVE
-    assert "6,909 coupled rows are needed" in few.sentence
-    enough = replace(EVIDENCE, rows=6_909)
+    assert "6,909 coupled calls are needed" in few.sentence
+    enough = replace(EVIDENCE, calls=6_909)
     assert law_verdict(enough, BUDGET).outcome is Outcome.PASS
     never = replace(EVIDENCE, generators=0.01)
-    assert "no number of coupled rows" in law_verdict(never, BUDGET).sentence
+    assert "no number of coupled calls" in law_verdict(never, BUDGET).sentence
 
 
 def test_parts_are_never_rounded_down() -> None:
@@ -83,7 +99,7 @@ def test_the_generators_are_a_part_where_they_are_not_exact() -> None:
 
 def test_a_bias_is_failed_only_where_the_coupling_leaves_it() -> None:
     assert outcome(replace(EVIDENCE, map=0.01)) is Outcome.FAIL
-    assert outcome(replace(EVIDENCE, map=5e-4)) is Outcome.WITHIN
+    assert outcome(replace(EVIDENCE, map=5e-4, calls=20_000)) is Outcome.WITHIN
     few = replace(EVIDENCE, rows=1000)  # h at alpha is .0137
     assert few.least(0.01, 1e-6) == 0
     assert outcome(replace(few, map=0.01)) is Outcome.INCONCLUSIVE
@@ -92,9 +108,9 @@ def test_a_bias_is_failed_only_where_the_coupling_leaves_it() -> None:
 
 
 def test_a_map_that_foretells_little_certifies_nothing() -> None:
-    found = replace(EVIDENCE, mismatches=5_000)
+    found = replace(EVIDENCE, mismatches=5_000, broken_calls=2_000)
     assert outcome(found) is Outcome.INCONCLUSIVE
-    assert "5,000 not foretold" in law_verdict(found, BUDGET).sentence
+    assert "2,000 not foretold" in law_verdict(found, BUDGET).sentence
 
 
 @pytest.mark.parametrize(
@@ -151,11 +167,6 @@ def test_what_cannot_be_read_off_is_undecided() -> None:
     verdict = law_verdict(NotSteered("it reads a clock"), BUDGET)
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert "it reads a clock" in verdict.sentence
-
-
-def test_what_the_calls_leave_open_is_said() -> None:
-    assert "calls are taken as independent" in law_verdict(EVIDENCE, BUDGET).sentence
-    assert "one at a time" in law_verdict(replace(EVIDENCE, mode="Single"), BUDGET).sentence
 
 
 @pytest.mark.parametrize(

@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     "--coupled",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Fresh rows of the proof, a case. Default: as many as --epsilon takes, and more where "
-    "--seconds allow it.",
+    help="Fresh rows of the proof, a case. Default: as many calls as --epsilon takes, and more "
+    "rows a call where --seconds allow it.",
 )
 @click.option(
     "--seconds",
     type=Finite(),
     default=2.0,
     show_default=True,
-    help="What the proof of a case may take by default.",
+    help="What the rows of the proof of a case may take by default.",
 )
 @click.option(
     "--epsilon",
     type=Finite(1),
-    default=1e-3,
+    default=5e-3,
     show_default=True,
     help="The total variation to certify.",
 )

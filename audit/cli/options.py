@@ -97,10 +97,8 @@ error_rates = _all(
 method = click.option(
     "--method",
     type=click.Choice(METHODS),
-    default="sampled",
-    show_default=True,
     help="Judge by sampled rounds, by the law that is read off the code, or by both, which "
-    "must agree.",
+    "must agree. Default: both; sampled in tier smoke and with --samples or --limit.",
 )
 
 budget = _all(

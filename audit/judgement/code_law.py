@@ -52,6 +52,7 @@ def found_of(
         rows=found.coupling.rows,
         mismatches=found.coupling.mismatches,
         calls=found.coupling.calls,
+        broken_calls=found.coupling.broken_calls,
         delta=found.coupling.delta,
         tolerance=tolerance,
         mode=found.mode,

@@ -1,7 +1,8 @@
 """The verdict that the law of the code leads to, alone or beside sampled rounds.
 
 The map of the search is a claim; h, the bound of its coupling, is what proves it. A PASS compares
-the sum of both with epsilon, and a FAIL takes h away from what the map shows.
+the sum of both with epsilon, h counted over calls: nothing is taken for granted of their rows. A
+FAIL takes h away from what the map shows, counted over rows, which the contract makes independent.
 """
 
 from __future__ import annotations
@@ -36,25 +37,30 @@ def law_verdict(found: Steered, budget: Budget, *, share: float = 1.0, claims: s
     if hard or soft:
         return _failed(found, budget, hard=hard, soft=soft)
     if found.bound <= budget.epsilon:
-        return Verdict(
-            Outcome.PASS, f"{statement(found)} certified{_against(claims)}{_rows(found)}"
-        )
+        return Verdict(Outcome.PASS, f"{statement(found)} certified{_against(claims)}")
     return Verdict(Outcome.INCONCLUSIVE, _open(found, budget))
 
 
 def statement(found: SteeredEvidence) -> str:
     """Returns the bound as the sum of its parts, each rounded up.
 
-    >>> e = SteeredEvidence(5.9e-8, 0.0, 690_000, 0, 90, 1e-3, 1e-6, "Batched", 100, 9, (), ())
+    >>> e = SteeredEvidence(0.0, 0.0, 69_000, 0, 690, 0, 1e-3, 1e-6, "Batched", 9, 9, (), ())
     >>> statement(e)
-    'TV <= 5.9e-08 (map) + 1.1e-05 (690,000 coupled rows)'
+    'TV <= 0 (map) + 1.0e-02 (690 coupled calls; 1.1e-04 if their 69,000 rows are independent)'
     """
     parts = [f"{rounded_up(found.map)} (map)"]
     if found.generators:
         parts.append(f"{rounded_up(found.generators)} (generators)")
-    missed = f", {found.mismatches:,} not foretold" if found.mismatches else ""
-    parts.append(f"{rounded_up(found.coupling)} ({found.rows:,} coupled rows{missed})")
+    parts.append(f"{rounded_up(found.coupling)} ({_proof(found)})")
     return f"TV <= {' + '.join(parts)}"
+
+
+def _proof(found: SteeredEvidence) -> str:
+    missed = f", {found.broken_calls:,} not foretold" if found.broken_calls else ""
+    calls = f"{found.calls:,} coupled calls{missed}"
+    if found.rows == found.calls:
+        return calls
+    return f"{calls}; {rounded_up(found.by_rows)} if their {found.rows:,} rows are independent"
 
 
 def rounded_up(value: float) -> str:
@@ -165,18 +171,11 @@ def _against(claims: str) -> str:
     return f", against the declared law of {claims}" if claims else ""
 
 
-def _rows(found: SteeredEvidence) -> str:
-    """Returns what the calls leave open: one row each, or rows that count as independent."""
-    if found.mode == "Single":
-        return "; rows were called one at a time, so that nothing follows for those of one call"
-    return f"; the rows of its {found.calls:,} calls are taken as independent"
-
-
 def _open(found: SteeredEvidence, budget: Budget) -> str:
     left = budget.epsilon - found.map - found.generators
-    why = "no number of coupled rows can certify it"
-    if found.mismatches:
-        why = f"its map foretells all but {found.mismatches:,} of {found.rows:,} rows"
+    why = "no number of coupled calls can certify it"
+    if found.broken_calls:
+        why = f"its map foretells all but {found.broken_calls:,} of {found.calls:,} calls"
     elif left > 0:
-        why = f"{math.ceil(-math.log(found.delta) / left):,} coupled rows are needed"
+        why = f"{math.ceil(-math.log(found.delta) / left):,} coupled calls are needed"
     return f"{statement(found)}, epsilon = {budget.epsilon:g}: {why}"

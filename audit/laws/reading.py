@@ -40,6 +40,7 @@ def read_case(sampler: LoadedSampler, case: Case, terms: Terms) -> Found:
         dtype=dtype,
         device=device,
         coupled=terms.rows,
+        calls=terms.needed,
         delta=terms.delta,
         tolerance=tolerance,
         seconds=terms.longest,

@@ -13,18 +13,18 @@ MOST_ROWS = 700_000  # h = 1e-5 at delta = 1e-3
 class Terms:
     """The terms for one case.
 
-    dtype: of the rows handed over. coupled: fresh rows of the proof, None for as many as epsilon
-    takes, and more where `seconds` allow it. delta: how often the bound may be wrong. tolerance:
-    what arithmetic may do to a whole round, None for what the dtype suggests. declares: rules that
-    the sampler is said to follow, besides those that it declares. longest: seconds after which a
-    case is given up.
+    dtype: of the rows handed over. coupled: fresh rows of the proof, None for a call each as often
+    as epsilon takes, and more rows a call where `seconds` allow it. delta: how often the bound may
+    be wrong. tolerance: what arithmetic may do to a whole round, None for what the dtype suggests.
+    declares: rules that the sampler is said to follow, besides those that it declares. longest:
+    seconds after which a case is given up.
     """
 
     dtype: str = "float32"
     device: str = "cpu"
     coupled: int | None = None
     seconds: float = 2.0
-    epsilon: float = 1e-3
+    epsilon: float = 5e-3
     delta: float = 1e-3
     tolerance: float | None = None
     declares: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Terms:
 
     @property
     def needed(self) -> int:
-        """The fresh rows after which h is half of epsilon if all of them are foretold.
+        """The fresh calls after which h is half of epsilon if all of them are foretold.
 
         >>> Terms(epsilon=1e-3, delta=1e-3).needed
         14000
@@ -45,19 +45,20 @@ class Terms:
         """The rows of the proof in words, before any of them.
 
         >>> Terms().promise
-        '14,000 coupled rows, up to 700,000 where 2 s allow it'
+        '2,800 coupled calls, of up to 700,000 rows where 2 s allow it'
         """
         if self.coupled:
             return f"{self.coupled:,} coupled rows"
         return (
-            f"{self.needed:,} coupled rows, up to {MOST_ROWS:,} where {self.seconds:g} s allow it"
+            f"{self.needed:,} coupled calls, of up to {MOST_ROWS:,} rows where "
+            f"{self.seconds:g} s allow it"
         )
 
     def rows(self, speed: float) -> int:
         """Returns the fresh rows of the proof, by the rows a second of the search.
 
-        >>> Terms().rows(3_000.0), Terms().rows(66_666.0), Terms(coupled=10).rows(1.0)
-        (14000, 130000, 10)
+        >>> Terms().rows(1_000.0), Terms().rows(66_666.0), Terms(coupled=10).rows(1.0)
+        (2800, 130000, 10)
         """
         possible = min(float(MOST_ROWS), max(1.0, speed * self.seconds))
         return self.coupled or max(self.needed, _two_digits(possible, math.floor))

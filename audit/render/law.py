@@ -18,8 +18,8 @@ from audit.verdict import SCOPE, Verdict
 SHOWN = 4  # tests, last tokens or edges of a case, the worst, unless all are wanted
 MOST_TOKENS = 8
 HONEST = (
-    "The map is a search's claim, and the coupled rows its proof: their part of the bound falls "
-    "with --coupled. Rows of one call are not compared with each other; `draftproof run` does."
+    "The map is a search's claim, and the coupled calls its proof: their part of the bound falls "
+    "with --epsilon. Rows of one call are not compared with each other; `draftproof run` does."
 )
 _SENTENCE, _NAME = 600, 60
 _DIGITS = 12  # below them nothing is put in order

@@ -2,8 +2,10 @@
 
 Of m rows whose drafts and numbers nobody chose, M are not foretold. Then the sampler and the map
 differ on a share of all rows that is at most h, the Clopper-Pearson limit: whatever the search
-missed, hidden entropy included, it lies within h. A row that lacks a number that the map asks for,
-or whose choice had other weights, counts as not foretold.
+missed, hidden entropy included, it lies within h. Counted over rows, h holds where the rows of a
+call are independent; counted over calls, as broken if any row is not foretold, whatever ties them.
+A row that lacks a number that the map asks for, or whose choice had other weights, counts as not
+foretold.
 """
 
 from __future__ import annotations
@@ -33,29 +35,29 @@ KEPT = 64  # rows of a chunk that are kept where they were not foretold
 class Coupling:
     """Fresh rows, in how many calls, and how many of either were not foretold.
 
-    The bounds are each wrong at most delta often, the one on rows provided that the rows of a call
-    are independent, as the contract of a sampler demands.
+    Each bound is the most that the sampler and its map differ in total variation, and wrong at most
+    delta often.
     """
 
     rows: int
     mismatches: int
     calls: int
+    broken_calls: int
     delta: float
-    broken_calls: int = 0
 
     @property
-    def bound(self) -> float:
-        """The most that the sampler and its map differ in total variation: h."""
+    def by_rows(self) -> float:
+        """The bound where the rows of a call are independent, as the contract demands."""
         return upper_limit(self.mismatches, self.rows, self.delta)
 
     @property
-    def call_bound(self) -> float:
-        """The largest share of calls in which some row is not foretold, whatever ties rows."""
+    def by_calls(self) -> float:
+        """The bound whatever ties the rows of a call."""
         return upper_limit(self.broken_calls, self.calls, self.delta)
 
 
 def rows_needed(bound: float, delta: float) -> int:
-    """Returns the fresh rows that give this bound where all of them are foretold.
+    """Returns the fresh rows, or calls, that give this bound where all of them are foretold.
 
     >>> rows_needed(1e-5, 1e-3), rows_needed(1e-6, 1e-3)
     (690773, 6907752)
@@ -80,36 +82,40 @@ class Missed:
 
 
 def couple(
-    prober: Prober, maps: Mapping[int, Node], *, rows: int, delta: float, purpose: str
+    prober: Prober, maps: Mapping[int, Node], *, rows: int, calls: int, delta: float, purpose: str
 ) -> tuple[Coupling, Missed]:
     """Returns the coupling over `rows` fresh rows, and some of those that were not foretold.
+
+    calls: the fewest that the rows are to be spread over, if there are as many rows.
 
     Raises: UnsteerableError where the random numbers of the rows are not fresh.
     """
     keys = Keys.of(prober.blocks.deck, seed=prober.seed, purpose=purpose)
     before, wrong, broken = prober.calls, 0, 0
+    size = min(prober.size, CHUNK, max(1, rows // calls))
+    chunk = CHUNK // size * size
     kept: list[Missed] = []
     freshness = Freshness(prober.layout)
-    for start in range(0, rows, CHUNK):
-        blocks, answer = _fresh(prober, keys, range(start, min(start + CHUNK, rows)))
+    for start in range(0, rows, chunk):
+        blocks, answer = _fresh(prober, keys, range(start, min(start + chunk, rows)), size)
         codes = foretold(maps, blocks, answer)
         freshness.check(answer)
         freshness.count(blocks, codes)
         missed = np.flatnonzero(codes != answer.codes)
         wrong += len(missed)
-        broken += len(np.unique(missed // prober.size))
+        broken += len(np.unique(missed // size))
         kept.append(Missed(blocks[missed[:KEPT]], answer[missed[:KEPT]]))
     freshness.weigh(maps)
     every = joined([part.answer for part in kept], len(prober.layout.by_column))
     missed_rows = Missed(np.concatenate([part.blocks for part in kept]), every)
-    return Coupling(rows, wrong, prober.calls - before, delta, broken), missed_rows
+    return Coupling(rows, wrong, prober.calls - before, broken, delta), missed_rows
 
 
-def _fresh(prober: Prober, keys: Keys, trials: range) -> tuple[Indices, Answer]:
-    """Returns the blocks of fresh rows, and what they emit."""
+def _fresh(prober: Prober, keys: Keys, trials: range, size: int) -> tuple[Indices, Answer]:
+    """Returns the blocks of fresh rows, and what they emit in calls of `size` rows."""
     trial = torch.arange(trials.start, trials.stop, device=prober.blocks.deck.device)
     drafted = draft(prober.blocks.deck, Rows(torch.zeros_like(trial), trial), keys)
-    calls = [prober.call(part, as_drawn) for part in torch.split(drafted, prober.size)]
+    calls = [prober.call(part, as_drawn) for part in torch.split(drafted, size)]
     return prober.blocks.numbers(drafted), joined(calls, len(prober.layout.by_column))
 
 

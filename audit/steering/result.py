@@ -47,5 +47,8 @@ class SteeredLaw:
 
     @property
     def bound(self) -> float:
-        """The most that the completed law of the sampler is from the target, at coupling.delta."""
-        return min(1.0, float(self.law.to_target) + self.generators + self.coupling.bound)
+        """The most that the completed law of the sampler is from the target, at coupling.delta.
+
+        It takes the rows of a call for independent.
+        """
+        return min(1.0, float(self.law.to_target) + self.generators + self.coupling.by_rows)

@@ -50,6 +50,7 @@ def steer(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
     coupled: Coupled | None = None,
+    calls: int = 1,
     delta: float = 1e-3,
     tolerance: float | None = None,
     seconds: float = math.inf,
@@ -59,9 +60,10 @@ def steer(
 
     dtype: of the rows handed over. coupled: fresh rows of the proof, fixed before the first of
     them, or what tells it from the rows a second of the search; by default as many as about a
-    minute allows. delta: how often the bound of the proof may be wrong. tolerance: what arithmetic
-    may do to a whole round, by default that of the dtype. seconds: how long it may take; what takes
-    longer has no law.
+    minute allows. calls: the fewest that these rows are spread over, if there are as many. delta:
+    how often the bound of the proof may be wrong. tolerance: what arithmetic may do to a whole
+    round, by default that of the dtype. seconds: how long it may take; what takes longer has no
+    law.
 
     Raises: SamplerError where the sampler breaks its contract.
     """
@@ -76,7 +78,7 @@ def steer(
     allowed = tolerance or (1e-3 if dtype in SHORT else 1e-6)
     try:
         with prober.watching():
-            return _steered(prober, coupled, delta, allowed)
+            return _steered(prober, coupled, calls, delta, allowed)
     except UnsteerableError as error:
         return NotSteerable(str(error), Asked(prober.calls, prober.rows))
 
@@ -91,11 +93,13 @@ def _refusal(sampler: LoadedSampler, case: Case, device: torch.device) -> str:
     return ""
 
 
-def _steered(prober: Prober, coupled: Coupled | None, delta: float, tolerance: float) -> SteeredLaw:
+def _steered(
+    prober: Prober, coupled: Coupled | None, calls: int, delta: float, tolerance: float
+) -> SteeredLaw:
     settle(prober)
     maps, rows = _mapped(prober, coupled or COUPLED[type(prober.mode)])
     search = Asked(prober.calls, prober.rows)
-    coupling, _ = couple(prober, maps, rows=rows, delta=delta, purpose="proof")
+    coupling, _ = couple(prober, maps, rows=rows, calls=calls, delta=delta, purpose="proof")
     law = law_of(prober.blocks, maps)
     edges = (*mapped_edges(prober, maps, tolerance=tolerance), *tried_edges(prober))
     return SteeredLaw(
@@ -140,7 +144,7 @@ def _refined(prober: Prober, effort: Effort, coupled: Coupled) -> tuple[dict[int
     rows = coupled(speed) if callable(coupled) else coupled
     pilot = min(rows, PILOT[type(prober.mode)] if _cheap(prober) else PILOT[Looped])
     for attempt in range(REFINEMENTS):
-        _, missed = couple(prober, maps, rows=pilot, delta=0.5, purpose=f"pilot {attempt}")
+        _, missed = couple(prober, maps, rows=pilot, calls=1, delta=0.5, purpose=f"pilot {attempt}")
         told = missed.without_exceptions()
         if not len(told):
             break

@@ -28,6 +28,11 @@ class TorchDraws(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self._supplier = supplier
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Keeps torch from importing its compiler, seconds of work: nothing is compiled."""
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:

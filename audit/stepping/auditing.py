@@ -78,7 +78,7 @@ def _loaded(sampler: Any, settings: Settings, drafts: str) -> LoadedStep:
 
 def _check(settings: Settings) -> None:
     check(settings)
-    if settings.method != "sampled":
+    if settings.method not in (None, "sampled"):
         raise UsageError(
             f"method = {settings.method!r} reads the law off a verifying sampler; at the step "
             "level rounds are sampled: leave the method out."

@@ -157,7 +157,7 @@ class Campaign:
         if key not in self._benches:
             nulls = [monitor.setup.null for monitor in monitors]
             deck = deck_of(nulls, dtype=self.dtype, device=self.device)
-            views = tuple(monitor.setup.views for monitor in monitors)
+            views = tuple(one.setup.views + one.setup.shown for one in monitors)
             self._benches[key] = self.make_bench(
                 self.sampler,
                 deck,

@@ -36,7 +36,8 @@ class Counts:
 
     A view looks at the vocabulary through bins (`bases[i]` bins; V where every token is its own).
     tables[i] is int64 [drafts, gamma + 1, bases[i] ** (gamma + 1)]: draft block code (one cell
-    where drafts are not observed), emitted length - 1, completed block code.
+    where drafts are not observed), emitted length - 1, completed block code (bases[i] cells where
+    only the first token is observed).
     """
 
     tables: tuple[Table, ...]
@@ -54,7 +55,7 @@ class Counts:
         return int(self.tables[0].sum())
 
     def completed(self, view: int = 0) -> Table:
-        """Returns int64 [bases[view] ** (gamma + 1)]: rounds by completed block."""
+        """Returns int64 [cells]: rounds by completed block."""
         return np.asarray(self.tables[view].sum(axis=(0, 1)), dtype=np.int64)
 
     def lengths(self) -> Table:

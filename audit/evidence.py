@@ -15,6 +15,7 @@ from audit.statistics.results import Result
 from audit.statistics.total_variation import TotalVariation
 
 Source = Literal["", "declared", "observed"]
+REST = -1  # stands for all ids that are not shown
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,9 @@ class Acceptance(Result):
 class Deviation(Result):
     """The first token's law: target, observed counts, and what named faults would emit.
 
-    tokens: the ids shown (all, or the 20 most probable); probabilities run along `tokens`. bins: of
-    a large vocabulary they are its bins by the ratio of target to draft. draft: the draft's own
-    law, () in old records.
+    tokens: the ids shown (all, or the 20 most probable; -1: all the others); probabilities run
+    along `tokens`, and the limits hold together with 99.9 %. bins: of a large vocabulary they are
+    its bins by the ratio of target to draft. draft: the draft's own law, () in old records.
     """
 
     tokens: tuple[int, ...]
@@ -140,7 +141,8 @@ class Evidence(Result):
     measures it, lies within epsilon of the target's.
     rules_observed: rules whose law fits what was seen ("unknown" where none does).
     path: trials and natural log of the e-value along the run, [] in old records. bonus: None where
-    it was not seen.
+    it was not seen. head: of a large vocabulary its 20 most probable ids and the rest, shown and no
+    part of any test; None otherwise and in old records.
     """
 
     trials: int
@@ -161,3 +163,4 @@ class Evidence(Result):
     null_distance: float
     path: tuple[tuple[int, float], ...] = ()
     bonus: BonusToken | None = None
+    head: Deviation | None = None

@@ -20,9 +20,10 @@ from audit.diagnosis.results import Diagnosis
 from audit.errors import SamplerError
 from audit.judgement.beside import judged
 from audit.judgement.coverage import beyond, not_excluded, visibility
+from audit.judgement.first_tokens import NO_FAULTS, Shares
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import numerical_tolerance
-from audit.judgement.readings import NO_FAULTS, Shares, evidence_of
+from audit.judgement.readings import evidence_of
 from audit.judgement.suspicion import diagnoses_of, shares
 from audit.record import (
     Audit,

@@ -21,7 +21,7 @@ from audit.harness.collect import Bench
 from audit.harness.deck import deck_of
 from audit.harness.null import handed_over
 from audit.harness.schedule import Chunk, automatic_batch_size
-from audit.harness.views import views_of
+from audit.harness.views import head_of, views_of
 from audit.row import Row
 from audit.samplers.interface import Facts, LoadedSampler, StepBatch
 from audit.samplers.rules import SAMPLERS
@@ -82,7 +82,8 @@ def ratios(vocab_size: int, gamma: int, *, rounds: int) -> tuple[float, float]:
     deck = deck_of([null], dtype=torch.float32, device=CPU)
     size = automatic_batch_size(vocab_size, gamma)
     loaded = LoadedSampler("ratio", timed, Facts(in_process=True))
-    bench = Bench(loaded, deck, (views_of(null.case, key=b"k"),), seed=1, batch_size=size)
+    views = views_of(null.case, key=b"k") + ((head_of(null.case),) if case.large else ())
+    bench = Bench(loaded, deck, (views,), seed=1, batch_size=size)
     overhead, saving = [], []
     for turn in range(rounds + 1):
         timed.seconds = 0.0

@@ -9,7 +9,7 @@ from audit.harness.counting import Observed, Tally, completed, counts_of
 from audit.harness.deck import deck_of
 from audit.harness.null import handed_over
 from audit.harness.togetherness import Togetherness
-from audit.harness.views import View
+from audit.harness.views import View, head_of
 from tests.worlds import article, prefix_dependent
 
 CPU = torch.device("cpu")
@@ -40,6 +40,16 @@ def test_first_rows_are_counted_apart():
     everything, first = counts_of([tally])
     assert everything.outcomes() == {(0,): 3, (1, 2): 3}
     assert first.outcomes() == {(0,): 3}
+
+
+def test_a_head_counts_first_tokens_alone():
+    # ids in the order of p = .2 .5 .3: 1, 2, 0; the second tokens, whatever they are, count nothing
+    tally = Tally(head_of(article(2)), device=CPU)
+    blocks = torch.tensor([[1, 0, 0], [2, 2, 0], [0, 0, 0], [1, 2, 1]])
+    tally.add(Observed(torch.zeros(4, 2, dtype=torch.int64), torch.tensor([1, 3, 2, 2]), blocks))
+    counts, _ = counts_of([tally])
+    assert counts.completed().tolist() == [2, 1, 1]
+    assert counts.lengths().tolist() == [1, 2, 1]
 
 
 def test_completion_keeps_what_was_emitted_and_follows_the_target():

@@ -64,7 +64,7 @@ class Tally:
     def _codes(self, seen: Observed) -> torch.Tensor:
         case, base = self.view.case, self.view.case.vocab_size
         _, lengths, cells = self.view.shape
-        blocks = seen.completed[:, :lengths]
+        blocks = seen.completed[:, : self.view.tokens or lengths]
         if self._labels is not None:
             blocks = self._labels[blocks]
         code = _radix(blocks, base) + (seen.lengths - 1) * cells

@@ -14,7 +14,7 @@ from itertools import accumulate
 MIXED_SHARE = 8  # at least one trial in eight is made in a mixed call
 MIN_CALLS = 8  # calls a chunk, so that dependence between calls and rows can show
 SMALL_CALLS = (1, 2, 3, 8, 64)  # rows of the calls with which a mixed chunk begins
-VERSION = 2  # of the schedule: a run that began with another one cannot be resumed
+VERSION = 3  # of what a chunk is: a run that began with another one cannot be resumed
 _TURNS = 4  # of the small calls; they take a quarter of the rows at most
 _SMALL_SHARE = 4
 

@@ -2,7 +2,8 @@
 
 A small case has one view: every token is its own bin and the draft block is observed. A case too
 large for that is observed through several fixed partitions of its vocabulary, each a small case
-of its own over bins (its rows do not depend on the prefix), without the draft.
+of its own over bins (its rows do not depend on the prefix), without the draft. Its likeliest ids
+are counted one by one beside them, to be shown; nothing is judged by those counts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from audit.statistics.pooling import hash_bins, rank_bins, ratio_bins, tail_bins
 Labels = npt.NDArray[np.int64]
 
 PARTITION_CELLS = 64  # completed blocks fall into about this many cells in each partition
+HEAD = 20  # ids of a large vocabulary that are shown one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +29,14 @@ class View:
     """One way to look at a case.
 
     labels int64 [vocab] gives the bin of every token (None: its own); `case` is the case as seen
-    through the bins; `drafts` says whether the draft block is observed.
+    through the bins; `drafts` says whether the draft block is observed, `tokens` how many completed
+    tokens are: None for all gamma + 1.
     """
 
     name: str
     case: Case
     labels: Labels | None = None
+    tokens: int | None = None
 
     @property
     def drafts(self) -> bool:
@@ -43,7 +47,8 @@ class View:
     def shape(self) -> tuple[int, int, int]:
         """The shape of its count table: drafts, lengths, completed blocks."""
         longest, base = self.case.num_speculative_tokens + 1, self.case.vocab_size
-        return base**self.case.drafted if self.drafts else 1, longest, base**longest
+        drafts = base**self.case.drafted if self.drafts else 1
+        return drafts, longest, base ** (self.tokens or longest)
 
 
 def views_of(case: Case, *, key: bytes) -> tuple[View, ...]:
@@ -59,6 +64,19 @@ def views_of(case: Case, *, key: bytes) -> tuple[View, ...]:
         "hash": hash_bins(case.vocab_size, key, bins=bins),
     }
     return tuple(View(name, _binned(case, bins), bins) for name, bins in labels.items())
+
+
+def head_of(case: Case) -> View:
+    """Returns the view of the first token alone: the likeliest ids, all others as the last bin."""
+    ids = likeliest(case)
+    labels = np.full(case.vocab_size, len(ids))
+    labels[ids] = np.arange(len(ids))
+    return View("head", _binned(case, labels), labels, tokens=1)
+
+
+def likeliest(case: Case) -> Labels:
+    """Returns the ids of largest target probability, at most HEAD, the lowest first of equals."""
+    return np.argsort(-case.target[()].floats(), kind="stable")[:HEAD]
 
 
 def _binned(case: Case, labels: Labels) -> Case:

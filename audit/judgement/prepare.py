@@ -21,7 +21,7 @@ from audit.exact.engine import block_law
 from audit.exact.tables import completed_table, target_table
 from audit.harness.null import Null, handed_over, rounding_distance
 from audit.harness.randomness import key_of
-from audit.harness.views import View, views_of
+from audit.harness.views import View, head_of, views_of
 from audit.judgement.bets import biased_faults, gate_faults, gate_of
 from audit.judgement.joint import JointNull
 from audit.judgement.lenses import CertifyMode, Lens, bound_delta, lenses_for
@@ -82,6 +82,11 @@ class CaseSetup:
     def _distance(self, wanted: str) -> float:
         cases = [view.case for view in self.views] if self.case.large else [self.case]
         return max(_seen(case, wanted) for case in cases)
+
+    @cached_property
+    def shown(self) -> tuple[View, ...]:
+        """What is counted behind the views, shown, and no part of any test: a large case's head."""
+        return (head_of(self.null.case),) if self.case.large else ()
 
     @property
     def headline_distance(self) -> float:

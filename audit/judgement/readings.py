@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 import numpy as np
 
 from audit.case import Case
 from audit.counts import Outcome, tokens_of
-from audit.evidence import (
-    BonusToken,
-    Conformity,
-    Deviation,
-    Evidence,
-    GateReading,
-    ViewReading,
-)
-from audit.exact.catalogue import RULES, rule, rules_for, verifies
-from audit.exact.tables import completed_table, joint_table, target_table
+from audit.evidence import BonusToken, Conformity, Evidence, GateReading, ViewReading
+from audit.exact.catalogue import RULES, rules_for
+from audit.exact.tables import joint_table
 from audit.judgement.acceptance import acceptance_of
 from audit.judgement.coverage import not_excluded
+from audit.judgement.first_tokens import MOST_TOKENS, NO_FAULTS, Shares, deviation, head
 from audit.judgement.joint import JointNull
 from audit.judgement.lenses import Lens
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import trials_to_certify
-from audit.statistics.binomial import lower_limit, upper_limit
 from audit.statistics.certificate import detectable
 from audit.statistics.chi_square import cressie_read, likelihood_ratio, pearson
-from audit.statistics.results import Labels
 from audit.verdict import Budget
 
-_INTERVAL = 1e-3  # chance that an interval misses; shared by the tokens of one figure
-_MOST_TOKENS = 20
 _MOST_TRACES = 3
 _MOST_POINTS = 12
 _FIT_LEVEL = 1e-6
-
-
-Shares = Mapping[str, float]  # faults by id, or id@value, and the share of rounds they act in
-NO_FAULTS: Shares = MappingProxyType({})
 
 
 def evidence_of(monitor: Monitor, *, predict: Shares = NO_FAULTS) -> Evidence:
@@ -63,7 +48,7 @@ def evidence_of(monitor: Monitor, *, predict: Shares = NO_FAULTS) -> Evidence:
         independence=monitor.dependence.test(),
         conformity=_conformity(monitor),
         acceptance=acceptance_of(monitor, observed),
-        deviation=_deviation(monitor, predict),
+        deviation=deviation(monitor, predict),
         rules_observed=observed,
         certified=monitor.certified,
         detectable=detectable(
@@ -76,6 +61,7 @@ def evidence_of(monitor: Monitor, *, predict: Shares = NO_FAULTS) -> Evidence:
         null_distance=setup.null_distance,
         path=_thinned(monitor.preservation.path),
         bonus=None if setup.claims else _bonus(monitor),
+        head=head(monitor, predict),
     )
 
 
@@ -100,7 +86,7 @@ def _bonus(monitor: Monitor) -> BonusToken | None:
     reached = law.sum(axis=1) > 0
     rows = law[reached] / law[reached].sum(axis=1, keepdims=True)
     expected, observed = seen[reached].sum(axis=1) @ rows, seen.sum(axis=0)
-    shown = np.sort(np.argsort(-expected, kind="stable")[:_MOST_TOKENS])
+    shown = np.sort(np.argsort(-expected, kind="stable")[:MOST_TOKENS])
     if not observed.sum():
         return None
     return BonusToken(
@@ -133,35 +119,6 @@ def _conformity(monitor: Monitor) -> Conformity | None:
         impossible=watch.impossible(),
         traces=_unlawful_traces(monitor, watch.null),
     )
-
-
-def _deviation(monitor: Monitor, predict: Shares) -> Deviation:
-    view, n = monitor.setup.views[0], monitor.trials
-    base = view.case.vocab_size
-    observed = monitor.preservation.counts.completed().reshape(base, -1).sum(axis=1)
-    expected = monitor.setup.laws[0].reshape(base, -1).sum(axis=1)
-    shown = np.sort(np.argsort(-expected, kind="stable")[:_MOST_TOKENS]).tolist()
-    level = _INTERVAL / (2 * len(shown))
-    return Deviation(
-        tokens=tuple(shown),
-        expected=tuple(float(expected[token]) for token in shown),
-        observed=tuple(int(observed[token]) for token in shown),
-        low=tuple(lower_limit(int(observed[token]), n, level) for token in shown),
-        high=tuple(upper_limit(int(observed[token]), n, level) for token in shown),
-        predictions={
-            fault: _first_tokens(view.case, fault, share, shown)
-            for fault, share in predict.items()
-            if verifies(rule(fault), view.case)
-        },
-        draft=tuple(view.case.draft[()].floats()[shown].tolist()),
-        bins=view.labels is not None,
-    )
-
-
-def _first_tokens(case: Case, fault: str, share: float, shown: Labels) -> tuple[float, ...]:
-    """Returns the law of the first tokens shown where a fault acts in a share of the rounds."""
-    law = share * completed_table(case, fault) + (1 - share) * target_table(case)
-    return tuple(law.reshape(case.vocab_size, -1).sum(axis=1)[shown].tolist())
 
 
 def rules_observed(monitor: Monitor) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from audit.diagnosis.diagnose import diagnose
 from audit.diagnosis.observed import Pairs, Seen
 from audit.diagnosis.results import Diagnosis
 from audit.exact.catalogue import rule, verifies
+from audit.judgement.first_tokens import Shares
 from audit.judgement.joint import JointNull
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import CaseSetup
-from audit.judgement.readings import Shares
 from audit.tree import Drafting
 
 

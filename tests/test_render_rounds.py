@@ -52,3 +52,5 @@ def test_the_bonus_token_that_is_farthest_is_told() -> None:
     assert bonus_sentence(None) == ""
     said = bonus_sentence(BonusToken((3, 4), (1_000, 3_000), (1_010.0, 2_950.5)))
     assert said == "token 4: 3,000 of 4,000 (2,950.5 expected)"
+    said = bonus_sentence(BonusToken((0,), (30,), (30.0,)), bins=True)
+    assert said == "ratio bin 0: 30 of 30 (30.0 expected)"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import math
 
+import browser_records
 import golden_reports
 import pandas as pd
 import pytest
 import sample_record as sample
 
 from audit.record import Record
+from audit.render.markdown import markdown
 from audit.render.numbers import numbers
 from audit.render.table import COLUMNS, table
 
@@ -36,6 +39,13 @@ def test_the_numbers_are_those_of_the_evidence() -> None:
     # token 0: 26 % instead of 20 %; TV: (0.06 + 0.05 + 0.01) / 2
     row = read_back(sample.record(sample.audit("s", sample.bad()))).iloc[0]
     assert (row["token"], row["intended"], row["measured"], row["tv"]) == (0, 0.2, 0.26, 0.06)
+
+
+def test_a_ratio_bin_of_a_large_vocabulary_is_not_called_a_token() -> None:
+    row = read_back(browser_records.large()).iloc[0]
+    assert (row["ratio_bin"], row["intended"], row["measured"]) == (0, 0.2, 0.26)
+    assert math.isnan(row["token"])
+    assert "ratio bin 0: 0.2000, 0.2600" in markdown(browser_records.large())
 
 
 def test_numbers_have_six_digits() -> None:

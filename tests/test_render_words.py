@@ -75,4 +75,7 @@ def test_the_worst_case_comes_first() -> None:
 
 def test_the_first_token_that_deviates_most_is_named() -> None:
     assert words.first_token(sample.good("fine").evidence) == ""
-    assert words.first_token(sample.bad("off").evidence).startswith("first token ")
+    found = sample.bad("off").evidence
+    assert words.first_token(found).startswith("first token 0: 26.0% instead of 20.0%")
+    bins = replace(found, deviation=replace(found.deviation, bins=True))
+    assert words.first_token(bins).startswith("first token in ratio bin 0: 26.0%")

@@ -12,7 +12,7 @@ from audit.evidence import Evidence
 from audit.record import Audit, Record
 from audit.render import history, words
 from audit.render.findings import Judged, explained, not_passed, repeat_of, worst_first
-from audit.render.numbers import numbers
+from audit.render.numbers import Numbers, numbers
 from audit.render.plain import clean
 from audit.render.steered import steered_lines
 from audit.verdict import SCOPE, Verdict
@@ -68,15 +68,24 @@ def _cells(evidence: Evidence | None) -> list[str]:
     if evidence is None:
         return ["–"] * (len(_HEADINGS) - 1)
     found = numbers(evidence)
-    shares = f"token {found.token}: {words.fixed(found.intended)}, {words.fixed(found.measured)}"
     return [
         f"{found.trials:,}",
-        shares if found.token is not None else "–",
+        _shares(found),
         f"{words.fixed(found.tv)} ({words.fixed(found.tv_null_mean)})",
         words.fixed(found.tv_bound),
         _text(words.p_value(found.p_value)),
         words.e_value(evidence.gate.log_e),
     ]
+
+
+def _shares(found: Numbers) -> str:
+    """Returns the two shares of the first token, or ratio bin, that is farthest from its law."""
+    bins = found.ratio_bin is not None
+    place = found.ratio_bin if bins else found.token
+    if place is None:
+        return "–"
+    shares = f"{words.fixed(found.intended)}, {words.fixed(found.measured)}"
+    return f"{words.cell(place, bins=bins)}: {shares}"
 
 
 def _sentences(record: Record) -> str:

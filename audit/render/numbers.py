@@ -16,12 +16,14 @@ class Numbers(NamedTuple):
     """What one case measured; the names are the columns of the CSV file.
 
     token: the first token whose share is farthest from the target's law, whether or not that
-    means anything; intended and measured: its two shares. tv_null_mean: what a correct sampler
-    shows on average. tv_bound: the certified U. p_value: of Cressie and Read.
+    means anything, or, of a large vocabulary, ratio_bin; intended and measured: its two shares.
+    tv_null_mean: what a correct sampler shows on average. tv_bound: the certified U. p_value: of
+    Cressie and Read.
     """
 
     trials: int
     token: int | None
+    ratio_bin: int | None
     intended: float | None
     measured: float | None
     tv: float
@@ -39,10 +41,12 @@ class Numbers(NamedTuple):
 def numbers(evidence: Evidence) -> Numbers:
     """Returns the numbers of a case that was counted."""
     view, acceptance = evidence.views[0], evidence.acceptance
-    token, intended, measured = _farthest(evidence.deviation, evidence.trials)
+    shown = evidence.deviation
+    farthest, intended, measured = _farthest(shown, evidence.trials)
     return Numbers(
         trials=evidence.trials,
-        token=token,
+        token=None if shown.bins else farthest,
+        ratio_bin=farthest if shown.bins else None,
         intended=_rounded(intended),
         measured=_rounded(measured),
         tv=_figure(view.total_variation.estimate),

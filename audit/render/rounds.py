@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from audit.evidence import AcceptedTokens, BonusToken
 from audit.record import CaseResult
+from audit.render.words import cell
 
 MOST_POSITIONS = 8
 
@@ -34,7 +35,7 @@ def rounds_of(cases: Iterable[CaseResult]) -> list[Rounds]:
             " or ".join(found.acceptance.rules),
             _pairs(_shares(tokens.rounds), tokens.law),
             _pairs(_at_position(tokens.rounds), _at_position(tokens.law)),
-            bonus_sentence(found.bonus),
+            bonus_sentence(found.bonus, bins=found.deviation.bins),
         )
         for case in cases
         if (found := case.evidence) and (tokens := _known(found.acceptance.tokens))
@@ -74,8 +75,8 @@ def _share(share: float) -> str:
     return f"{share:.0f}" if share in (0, 1) else f"{share:.4f}"
 
 
-def bonus_sentence(bonus: BonusToken | None) -> str:
-    """Returns the bonus token that is farthest from its row, "" where there was none.
+def bonus_sentence(bonus: BonusToken | None, *, bins: bool = False) -> str:
+    """Returns the bonus token, or ratio bin, that is farthest from its row; "" for no bonus.
 
     >>> bonus_sentence(BonusToken((0, 1), (40, 60), (50.0, 50.0)))
     'token 0: 40 of 100 (50.0 expected)'
@@ -84,4 +85,4 @@ def bonus_sentence(bonus: BonusToken | None) -> str:
         return ""
     rows = zip(bonus.tokens, bonus.observed, bonus.expected, strict=True)
     token, seen, mean = max(rows, key=lambda row: abs(row[1] - row[2]))
-    return f"token {token}: {seen:,} of {sum(bonus.observed):,} ({mean:,.1f} expected)"
+    return f"{cell(token, bins=bins)}: {seen:,} of {sum(bonus.observed):,} ({mean:,.1f} expected)"

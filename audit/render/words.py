@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from audit.evidence import Evidence
+from audit.evidence import REST, Evidence
 from audit.exact.catalogue import HEADLINES
 from audit.expectation import as_expected, not_as_expected
 from audit.record import Audit, CaseResult, Record
@@ -96,12 +96,27 @@ def says_nothing_of_fallback(evidence: Evidence) -> bool:
     return not HEADLINES.isdisjoint(evidence.blind)
 
 
+def cell(token: int, *, bins: bool = False) -> str:
+    """Returns what a token that is shown stands for.
+
+    >>> cell(3), cell(3, bins=True), cell(REST)
+    ('token 3', 'ratio bin 3', 'all other tokens')
+    """
+    if token == REST:
+        return "all other tokens"
+    return f"{'ratio bin' if bins else 'token'} {token}"
+
+
 def first_token(evidence: Evidence) -> str:
     """Returns the first token that deviates most from the target, "" where none stands out."""
     shown, n = evidence.deviation, evidence.trials
     rows = zip(shown.tokens, shown.expected, shown.observed, shown.low, shown.high, strict=True)
+
+    def named(token: int) -> str:
+        return f"first {'token in ' * shown.bins}{cell(token, bins=shown.bins)}"
+
     outside = [
-        (abs(seen / n - law), f"first token {token}: {seen / n:.1%} instead of {law:.1%}")
+        (abs(seen / n - law), f"{named(token)}: {seen / n:.1%} instead of {law:.1%}")
         for token, law, seen, low, high in rows
         if not low <= law <= high
     ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import sample_record as sample
 
 from audit.diagnosis.results import Departure, Diagnosis, Estimate, Suspect
+from audit.evidence import REST
 from audit.exact.catalogue import RULES
 from audit.record import CaseResult, Record, Visibility
 from audit.verdict import Outcome
@@ -64,9 +65,11 @@ def large() -> Record:
     """Returns a record of a large vocabulary, seen through bins, that failed."""
     found = sample.evidence(sample.FULL_TARGET, log_e=90.0)
     bins = replace(found.deviation, bins=True)
+    head = replace(found.deviation, tokens=(70_000, 128_255, REST))
     counts = {f"{n} {n + 1}": 900 - n for n in range(20)} | {"rest": 500}
+    shown = replace(found, deviation=bins, head=head)
     case: CaseResult = sample.bad("zipf-128256").model_copy(
-        update={"vocab_size": 128_256, "counts": counts, "evidence": replace(found, deviation=bins)}
+        update={"vocab_size": 128_256, "counts": counts, "evidence": shown}
     )
     return sample.record(sample.audit("engine.py:verify", case), control=None)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import browser_records
 import pytest
 import sample_record as sample
 
-from audit.render.case_view import as_fraction, case_views, law_table
+from audit.evidence import REST
+from audit.render.case_view import as_fraction, case_views, head_table, law_table
 from audit.verdict import Outcome
 
 
@@ -17,13 +19,31 @@ def test_laws_stand_beside_the_observed_share() -> None:
     assert table.heading == "Token id"
     assert table.columns == ("target", "draft", "full-target-fallback", "observed")
     # the article's case: p = .2 .5 .3, q = .5 .3 .2, and 13/50 after a fallback to the whole target
-    assert table.rows[0] == (0, ["1/5", "1/2", "13/50", "0.2600"])
+    assert table.rows[0] == ("0", ["1/5", "1/2", "13/50", "0.2600"])
 
 
 def test_bins_are_called_bins_and_old_records_have_no_draft() -> None:
     shown = sample.evidence(sample.FULL_TARGET, log_e=10.0).deviation
     table = law_table(replace(shown, bins=True, draft=(), predictions={}), sample.TRIALS)
     assert (table.heading, table.columns) == ("Ratio bin", ("target", "observed"))
+
+
+def test_the_head_of_a_large_vocabulary_is_shown_in_rounds() -> None:
+    head = replace(
+        sample.evidence(sample.FULL_TARGET, log_e=10.0).deviation, tokens=(70_000, 4, REST)
+    )
+    table = head_table(head, sample.TRIALS)
+    assert table.columns == ("expected", "observed", "limits")
+    assert table.rows[0] == ("70000", ["4,000.0", "5,200", "5,000.0 to 5,400.0"])
+    assert table.rows[2][0] == "rest"
+    assert "the 2 likeliest ids" in table.caption
+
+
+def test_a_large_vocabulary_has_its_bins_and_its_head() -> None:
+    case = browser_records.large().cases[0]
+    (view,) = case_views(sample.record(sample.audit("s", case)))
+    assert [table.heading for table in view.tables] == ["Ratio bin", "Token id"]
+    assert [plot.axis for plot in view.plots] == ["ratio bin", "token id"]
 
 
 @pytest.mark.parametrize(
@@ -38,8 +58,9 @@ def test_a_plot_is_made_of_what_has_not_passed_alone() -> None:
     nothing = sample.case_result("broken", Outcome.ERROR, None)
     audit = sample.audit("s", sample.good("fine"), sample.bad("wrong"), nothing)
     views = {view.anchor: view for view in case_views(sample.record(audit))}
-    assert views["fine"].plot is None
-    assert views["wrong"].plot is not None
-    assert views["fine"].laws is not None
-    assert (views["broken"].laws, views["broken"].glyph, views["broken"].trace) == (None, None, "")
+    assert views["fine"].plots == ()
+    assert len(views["wrong"].plots) == 1
+    assert len(views["fine"].tables) == 1
+    assert len(views["fine"].gauges) == 2
+    assert (views["broken"].tables, views["broken"].glyph, views["broken"].trace) == ((), None, "")
     assert list(views) == ["broken", "wrong", "fine"]

@@ -7,15 +7,19 @@ from dataclasses import replace
 import pytest
 import sample_record as sample
 
+from audit.evidence import REST
 from audit.render.figures import (
+    GAUGE_WIDTH,
     GLYPH_WIDTH,
     TRACE_HEIGHT,
     TRACE_WIDTH,
     deviation_plot,
     evidence_trace,
+    gauges,
     interval_glyph,
 )
 
+W = GAUGE_WIDTH
 BIASED = sample.evidence(sample.FULL_TARGET, log_e=10.0)
 
 
@@ -61,7 +65,34 @@ def test_an_old_record_has_no_trace() -> None:
     assert evidence_trace(replace(BIASED, path=())) == ""
 
 
+def test_what_is_accepted_stands_on_an_axis_up_to_all_drafted_tokens() -> None:
+    # observed .7 (.69 to .71), expected .7, of at most 1; best .7 for the token, .72 for the round
+    first, whole = gauges(BIASED.acceptance)
+    assert (first.most, whole.most) == ("1", "1")
+    assert [first.low, first.observed, first.high] == [0.69 * W, 0.7 * W, 0.71 * W]
+    assert (first.expected, first.best, whole.best) == (0.7 * W, 0.7 * W, 0.72 * W)
+    assert whole.says == "a round: observed 0.7000, expected 0.7000, best possible 0.7200"
+
+
+def test_without_a_known_rule_and_in_an_old_record_less_is_drawn() -> None:
+    old = replace(BIASED.acceptance, expected=None, rules=(), tokens=None)
+    (first,) = gauges(old)
+    assert first.expected is None
+    assert first.says == "first token: observed 0.7000, best possible 0.7000"
+
+
+def test_long_ids_take_turns_on_two_lines() -> None:
+    shown = replace(BIASED.deviation, tokens=(70_000, 128_255, REST))
+    plot = deviation_plot(shown, BIASED.trials)
+    assert plot.lines == 2
+    assert [mark.token for mark in plot.marks] == ["70000", "128255", "rest"]
+    assert plot.marks[2].says.startswith("all other tokens: ")
+    assert deviation_plot(BIASED.deviation, BIASED.trials).lines == 1
+
+
 def test_bins_are_called_so() -> None:
     shown = BIASED.deviation
     assert deviation_plot(shown, BIASED.trials).axis == "token id"
-    assert deviation_plot(replace(shown, bins=True), BIASED.trials).axis == "ratio bin"
+    plot = deviation_plot(replace(shown, bins=True), BIASED.trials)
+    assert plot.axis == "ratio bin"
+    assert plot.marks[1].says.startswith("ratio bin 1: ")

@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from audit.evidence import Deviation
+from audit.evidence import REST, Deviation, Evidence
 from audit.record import CaseResult, Record
 from audit.render import facts, figures, suspicion, words
 from audit.verdict import Outcome, Verdict
@@ -16,18 +16,19 @@ MOST_COUNTS, OF_PASSED = 20, 10
 _DENOMINATORS, _ROUNDING = 100, 1e-7
 
 
-class LawTable(NamedTuple):
+class FirstTokens(NamedTuple):
     """The first token's laws beside what was observed. rows: the token, then a cell a column."""
 
+    caption: str
     heading: str
     columns: tuple[str, ...]
-    rows: list[tuple[int, list[str]]]
+    rows: list[tuple[str, list[str]]]
 
 
 class CaseView(NamedTuple):
-    """One case as the template needs it; None and "" where nothing was counted.
+    """One case as the template needs it; None, "" and () where nothing was counted.
 
-    plot: only where a case has not passed, since the table of laws says the same.
+    plots: only where a case has not passed, since the tables say the same.
     """
 
     result: CaseResult
@@ -36,10 +37,11 @@ class CaseView(NamedTuple):
     departures: list[str]
     facts: facts.Facts
     counts: list[tuple[str, int]]
-    laws: LawTable | None = None
+    tables: tuple[FirstTokens, ...] = ()
     glyph: figures.Glyph | None = None
     trace: str = ""
-    plot: figures.Plot | None = None
+    gauges: tuple[figures.Gauge, ...] = ()
+    plots: tuple[figures.Plot, ...] = ()
 
 
 def case_views(record: Record) -> list[CaseView]:
@@ -57,10 +59,11 @@ def _view(case: CaseResult, control: Verdict | None, record: Record) -> CaseView
         return view
     return view._replace(
         counts=_most_frequent(case.counts, OF_PASSED if _passed(case) else MOST_COUNTS),
-        laws=law_table(found.deviation, found.trials),
+        tables=_tables(found),
         glyph=figures.interval_glyph(found, record.settings.epsilon),
         trace=figures.evidence_trace(found),
-        plot=None if _passed(case) else figures.deviation_plot(found.deviation, found.trials),
+        gauges=figures.gauges(found.acceptance),
+        plots=() if _passed(case) else _plots(found),
     )
 
 
@@ -81,18 +84,50 @@ def case_anchor(case_id: str) -> str:
     return f"case-{hashlib.sha256(case_id.encode()).hexdigest()[:8]}"
 
 
-def law_table(shown: Deviation, trials: int) -> LawTable:
+def _tables(found: Evidence) -> tuple[FirstTokens, ...]:
+    laws = law_table(found.deviation, found.trials)
+    return (laws,) if found.head is None else (laws, head_table(found.head, found.trials))
+
+
+def _plots(found: Evidence) -> tuple[figures.Plot, ...]:
+    shown = (found.deviation, found.head)
+    return tuple(figures.deviation_plot(one, found.trials) for one in shown if one)
+
+
+def law_table(shown: Deviation, trials: int) -> FirstTokens:
     """Returns target, draft and suspects of the first token, exact, and the observed shares."""
     laws = {"target": shown.expected, "draft": shown.draft, **shown.predictions}
     known = {name: law for name, law in laws.items() if law}
     rows = [
         (
-            token,
+            str(token),
             [*(as_fraction(law[place]) for law in known.values()), f"{seen / trials:.4f}"],
         )
         for place, (token, seen) in enumerate(zip(shown.tokens, shown.observed, strict=True))
     ]
-    return LawTable("Ratio bin" if shown.bins else "Token id", (*known, "observed"), rows)
+    heading = "Ratio bin" if shown.bins else "Token id"
+    caption = "First token: exact laws and the observed share"
+    return FirstTokens(caption, heading, (*known, "observed"), rows)
+
+
+def head_table(shown: Deviation, trials: int) -> FirstTokens:
+    """Returns the rounds of the likeliest tokens and of all others, observed and expected.
+
+    The limits are those of the expected rounds; all of them hold together with 99.9 %.
+    """
+    columns = zip(shown.tokens, shown.expected, shown.observed, shown.low, shown.high, strict=True)
+    rows = [
+        (
+            "rest" if token == REST else str(token),
+            [f"{trials * law:,.1f}", f"{seen:,}", f"{trials * low:,.1f} to {trials * high:,.1f}"],
+        )
+        for token, law, seen, low, high in columns
+    ]
+    caption = (
+        f"First token: rounds with the {len(rows) - 1} likeliest ids and with all others; "
+        "the limits of the mean hold together with 99.9 %. Shown, and no part of a test"
+    )
+    return FirstTokens(caption, "Token id", ("expected", "observed", "limits"), rows)
 
 
 def as_fraction(value: float) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from audit.evidence import Deviation, Evidence
+from audit.evidence import REST, Acceptance, AcceptedTokens, Deviation, Evidence
+from audit.render.words import cell, fixed
 
 GLYPH_WIDTH = 132.0
 EPSILONS_SHOWN = 3.0
 TRACE_WIDTH, TRACE_HEIGHT, TRACE_TOP = 64.0, 18.0, 3.0
 LEFT, RIGHT, TOP, HEIGHT = 62.0, 12.0, 12.0, 150.0
 NARROWEST, WIDEST, SPAN = 26.0, 90.0, 480.0
+LONGEST = 3  # signs of a label that has its place at the narrowest
 MOST_PREDICTIONS = 3
+GAUGE_WIDTH = 200.0
 
 
 class Glyph(NamedTuple):
@@ -28,10 +31,26 @@ class Glyph(NamedTuple):
     beyond: bool
 
 
+class Gauge(NamedTuple):
+    """What is accepted, of at most `most`: where the marks stand, and what they say.
+
+    low, observed, high: an interval and its estimate. expected: None where no rule is known.
+    """
+
+    name: str
+    most: str
+    low: float
+    observed: float
+    high: float
+    best: float
+    expected: float | None
+    says: str
+
+
 class Mark(NamedTuple):
     """One token: where its dot, its interval and each prediction's cross stand."""
 
-    token: int
+    token: str
     x: float
     y: float
     low: float
@@ -48,9 +67,14 @@ class Tick(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """Observed share minus target probability, by first token or, of a large vocabulary, bin."""
+    """Observed share minus target probability, by first token or, of a large vocabulary, bin.
+
+    lines: on how many lines the labels of the marks take turns, since long ones are wider than
+    their marks are apart.
+    """
 
     axis: str
+    lines: int
     width: float
     height: float
     zero: float
@@ -69,6 +93,33 @@ def interval_glyph(evidence: Evidence, epsilon: float) -> Glyph:
         return round(GLYPH_WIDTH * min(value / most, 1.0), 1)
 
     return Glyph(x(bounds.lower), x(bounds.estimate), x(high), x(epsilon), high > most)
+
+
+def gauges(acceptance: Acceptance) -> tuple[Gauge, ...]:
+    """Returns the acceptance of the first token and, unless a record is old, of a whole round."""
+    first = _gauge("first token", acceptance, most=1)
+    tokens = acceptance.tokens
+    if tokens is None or len(tokens.rounds) < 2:
+        return (first,)
+    return first, _gauge("a round", tokens, most=len(tokens.rounds) - 1)
+
+
+def _gauge(name: str, seen: Acceptance | AcceptedTokens, *, most: int) -> Gauge:
+    def x(value: float) -> float:
+        return round(GAUGE_WIDTH * min(value / most, 1.0), 1)
+
+    expected = None if seen.expected is None else x(seen.expected)
+    known = "" if seen.expected is None else f", expected {fixed(seen.expected)}"
+    return Gauge(
+        name=name,
+        most=str(most),
+        low=x(seen.low),
+        observed=x(seen.observed),
+        high=x(seen.high),
+        best=x(seen.best),
+        expected=expected,
+        says=f"{name}: observed {fixed(seen.observed)}{known}, best possible {fixed(seen.best)}",
+    )
 
 
 def evidence_trace(evidence: Evidence) -> str:
@@ -103,11 +154,14 @@ def deviation_plot(deviation: Deviation, trials: int) -> Plot:
     for place, (token, column) in enumerate(zip(deviation.tokens, columns, strict=True)):
         dot, low, high, *predicted = map(y, column)
         x = round(LEFT + slot * (place + 0.5), 1)
-        marks.append(Mark(token, x, dot, low, high, tuple(predicted), _says(token, column, names)))
+        says = _says(cell(token, bins=deviation.bins), column, names)
+        label = "rest" if token == REST else str(token)
+        marks.append(Mark(label, x, dot, low, high, tuple(predicted), says))
     ticks = (Tick(y(part * reach), f"{part * reach:+.3g}") for part in (1, 0.5, -0.5, -1))
     width = round(LEFT + slot * len(columns) + RIGHT, 1)
     axis = "ratio bin" if deviation.bins else "token id"
-    return Plot(axis, width, TOP + HEIGHT, y(0.0), tuple(marks), tuple(ticks), names)
+    lines = 2 if any(len(mark.token) > LONGEST for mark in marks) else 1
+    return Plot(axis, lines, width, TOP + HEIGHT, y(0.0), tuple(marks), tuple(ticks), names)
 
 
 def _column(
@@ -123,12 +177,12 @@ def _column(
     return tuple(share - deviation.expected[index] for share in shares)
 
 
-def _says(token: int, column: tuple[float, ...], names: tuple[str, ...]) -> str:
+def _says(what: str, column: tuple[float, ...], names: tuple[str, ...]) -> str:
     share, low, high, *predicted = column
     faults = "".join(
         f"; {name} predicts {value:+.5f}" for name, value in zip(names, predicted, strict=True)
     )
-    return f"token {token}: {share:+.5f}, interval {low:+.5f} to {high:+.5f}{faults}"
+    return f"{what}: {share:+.5f}, interval {low:+.5f} to {high:+.5f}{faults}"
 
 
 def _round_up(value: float) -> float:

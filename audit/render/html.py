@@ -51,6 +51,7 @@ def _page(record: Record, most: int, *, carries: bool = True) -> str:
             **_about_the_cases(record, most),
             left_out=_left_out(record, most, carries=carries),
             glyph_width=figures.GLYPH_WIDTH,
+            gauge_width=figures.GAUGE_WIDTH,
             trace_width=figures.TRACE_WIDTH,
             trace_top=figures.TRACE_TOP,
             policy=policy_of(style, script),

@@ -199,8 +199,9 @@ def test_figures_keep_their_size_without_style(browser: Browser, report: str) ->
     page, _ = opened(browser, report)
     page.evaluate("document.querySelector('style').remove()")
     sizes = page.evaluate("[...document.querySelectorAll('svg')].map(s => s.clientWidth)")
-    # the shared axes, an interval and a path for each case that was counted, a plot of the failure
-    assert len(sizes) == 1 + 3 * 2 + 1
+    # the shared axes; an interval, a path and what is accepted for each case that was counted; a
+    # plot of the failure
+    assert len(sizes) == 1 + 3 * 3 + 1
     assert max(sizes) < 600
     page.context.close()
 

@@ -60,6 +60,18 @@ def test_the_command_writes_a_file_a_case_and_format(
     assert "written: 3 files" in capsys.readouterr().err
 
 
+def test_passed_cases_are_drawn_where_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(sample.record(sample.audit("m:verify", sample.good("a"))), tmp_path / "r.json")
+    command = ["report", f"{tmp_path}/r.json", "--figures", f"{tmp_path}/figures"]
+    assert execute(command) == 0
+    assert "written: 0 files" in (said := capsys.readouterr().err)
+    assert "--all-figures" in said
+    assert execute([*command, "--all-figures"]) == 0
+    assert len(list((tmp_path / "figures").iterdir())) == len(FORMATS)
+
+
 def test_a_folder_that_cannot_be_made_is_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,13 +23,18 @@ if TYPE_CHECKING:
     "--figures",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Draw every case there as PNG, SVG and PDF.",
+    help="Draw the cases that did not pass there, as PNG, SVG and PDF.",
 )
+@click.option("--all-figures", is_flag=True, help="Draw the cases that passed too.")
 @options.outputs
 @configured
 @color_option
 def report(
-    record: Path, baseline_record: Path | None, figures: Path | None, outputs: Outputs
+    record: Path,
+    baseline_record: Path | None,
+    figures: Path | None,
+    all_figures: bool,
+    outputs: Outputs,
 ) -> None:
     """Shows RECORD, a JSON file or a page that carries one; samples nothing."""
     from audit.changes import compared
@@ -39,12 +44,13 @@ def report(
     shown = compared(read_record(record), earlier)
     outputs.write(shown)
     if figures is not None:
-        _draw(shown, figures, quiet=outputs.quiet)
+        _draw(shown, figures, passed=all_figures, quiet=outputs.quiet)
 
 
-def _draw(record: Record, folder: Path, *, quiet: bool) -> None:
+def _draw(record: Record, folder: Path, *, passed: bool, quiet: bool) -> None:
     from audit.render.charts import write_figures
 
-    files = list(write_figures(record, folder))
+    files = list(write_figures(record, folder, passed=passed))
+    hint = "" if passed or files else "; --all-figures draws the cases that passed too"
     if not quiet:
-        click.echo(f"written: {len(files)} files in {folder}", err=True)
+        click.echo(f"written: {len(files)} files in {folder}{hint}", err=True)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
+from groups import gone
 
 from audit.cli import execute
 from audit.errors import SamplerError, UsageError
@@ -13,7 +21,9 @@ from audit.state.settings import StateSettings
 FAST = StateSettings(sequences=40, watched=2)
 LOOPS = """
 import os
+import subprocess
 import time
+from pathlib import Path
 
 from audit.samplers.decoders.loop import decode
 
@@ -27,6 +37,14 @@ right.draftproof = {"max_batch": None}
 
 
 def hangs(*models, **more):
+    time.sleep(600)
+
+
+def hangs_with_another(*models, **more):
+    subprocess.Popen(["sleep", "60"])
+    told = Path(__file__).with_name("told")
+    told.write_text(str(os.getpgrp()))
+    told.rename(told.with_name("group"))
     time.sleep(600)
 
 
@@ -68,6 +86,24 @@ def test_a_right_one_is_audited_as_in_this_process(loops: str, capfd) -> None:
 def test_one_that_does_not_return_is_an_error(loops: str, name: str, said: str) -> None:
     with pytest.raises(SamplerError, match=said):
         audit_named(f"{loops}:{name}", ["basis-1"], timeout=0.5, settings=FAST)
+
+
+def test_a_limit_ends_all_that_the_decoder_has_started(loops: str) -> None:
+    with pytest.raises(SamplerError, match="did not return"):
+        audit_named(f"{loops}:hangs_with_another", ["basis-1"], timeout=0.5, settings=FAST)
+    assert gone(int(Path(loops).with_name("group").read_text()))
+
+
+def test_it_ends_with_the_process_that_started_it(loops: str) -> None:
+    command = ["state", f"{loops}:hangs_with_another", "--cases", "basis-1"]
+    parent = subprocess.Popen([sys.executable, "-m", "audit", *command])
+    group = Path(loops).with_name("group")
+    until = time.monotonic() + 120
+    while not group.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    assert gone(int(group.read_text()))
 
 
 def test_what_cannot_be_used_is_refused_from_there_too(loops: str) -> None:

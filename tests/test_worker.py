@@ -12,12 +12,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
 from exact_instances import seed
+from groups import gone
 from steps import outcomes, smallest_p, step_batch
 
 from audit.errors import SamplerError
@@ -48,24 +48,6 @@ def load(tmp_path: Path) -> Iterator[Load]:
         group = sampler.call._process._process.pid  # type: ignore[attr-defined]
         sampler.close()
         assert gone(group)
-
-
-def exists(group: int) -> bool:
-    """Returns whether a process of the group runs; the dead that nobody reaped do not."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it ended while we looked
-            state, _, own_group = stat.read_text().rpartition(")")[2].split()[:3]
-            if int(own_group) == group and state != "Z":
-                return True
-    return False
-
-
-def gone(group: int, seconds: float = 10.0) -> bool:
-    """Returns whether the group ends in time."""
-    until = time.monotonic() + seconds
-    while exists(group) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not exists(group)
 
 
 def batch(rows: int = 3) -> StepBatch:

@@ -117,9 +117,14 @@ class WorkerProcess(ChildProcess):
         )
 
 
+def kill_group(leader: int) -> None:
+    """Kills a process group of ours, whose leader has not been waited for yet."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
 def _end(process: subprocess.Popen[bytes], descriptors: Sequence[int], log: IO[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # not yet waited for: the group is ours
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     process.wait()
     _close(descriptors)
     log.close()

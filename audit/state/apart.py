@@ -2,21 +2,23 @@
 
 The whole audit runs there, since a decoder is handed models. It announces every call of the
 decoder, so that a limit holds for one call and not for our own arithmetic. What the decoder prints
-goes to stderr.
+goes to stderr. The process leads a group of its own, which ends with it and with this process.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from typing import Any
 
 from audit.case import Case
 from audit.errors import SamplerError
 from audit.samplers.decoders.interface import LoadedDecoder
+from audit.samplers.process import kill_group
 from audit.state.auditing import audit_state
 from audit.state.record import StateRecord, to_json
 
@@ -48,7 +50,9 @@ def audit_named(
     try:
         return _followed(ours, decoder, timeout, progress)
     finally:
-        process.kill()
+        if process.pid is not None:
+            kill_group(process.pid)
+        process.kill()  # where it was too young to lead a group
         process.join()
 
 
@@ -80,6 +84,8 @@ def _serve(
     pipe: Connection, decoder: str, cases: Sequence[str | Case] | None, more: dict[str, Any]
 ) -> None:
     """Runs the audit and tells its course: calls, worlds, and the record or what was raised."""
+    os.setsid()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(_STDERR, _STDOUT)
 
     def announced(loaded: LoadedDecoder) -> LoadedDecoder:
@@ -105,3 +111,11 @@ def _serve(
         pipe.send(("raised", error))
     else:
         pipe.send(("record", to_json(record)))
+
+
+def _end_with_parent() -> None:
+    """Waits for the parent's end and then kills this process and all that it started."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        kill_group(os.getpid())

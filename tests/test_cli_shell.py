@@ -15,6 +15,7 @@ import sample_record as sample
 from audit.campaign import Progress
 from audit.cli import execute, progress
 from audit.cli.exits import exit_code_of
+from audit.cli.options import MOST_SEED
 from audit.errors import CaseError, DraftproofError, SamplerError, UsageError
 from audit.record import read_record, write_record
 
@@ -51,6 +52,32 @@ def raising(error: BaseException) -> int:
 )
 def test_an_error_has_its_exit_code(error: BaseException, code: int) -> None:
     assert raising(error) == code
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "reference"],
+        ["step", "reference"],
+        ["state", "reference"],
+        ["law", "reference"],
+        ["samplers", "check", "reference"],
+        ["export", "basis-1", "--sampler", "examples/my_sampler.py:verify"],
+        ["selftest"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_seed_that_no_generator_takes_is_refused_in_a_sentence(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute([*command, "--seed", str(MOST_SEED + 1)]) == 2
+    said = f"'--seed': {MOST_SEED + 1} is above {MOST_SEED}, the largest seed."
+    assert said in capsys.readouterr().err
+
+
+def test_the_largest_seed_can_be_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["samplers", "check", "reference", "--seed", str(MOST_SEED)]) == 0
+    assert "the contract is kept" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("error", [ValueError("odd\nthing"), DraftproofError("odd thing")])

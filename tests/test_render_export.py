@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from audit.cli import execute
+from audit.cli.options import MOST_SEED
 from audit.exact.engine import completed_law, target_law
 from audit.render.export import export_script
 from audit.samplers.registry import load_sampler
@@ -38,12 +39,14 @@ class Holder:
 """
 
 
-def exported(folder: Path, case: str, sampler: str, *, rounds: int = 100_000) -> Path:
+def exported(
+    folder: Path, case: str, sampler: str, *, rounds: int = 100_000, seed: int = 3
+) -> Path:
     """Returns the script that reproduces `sampler` on `case`."""
     (chosen,) = select_cases([case])
     script = folder / "reproduce.py"
     loaded = load_sampler(sampler, in_process=True)
-    script.write_text(export_script(chosen, loaded, rounds=rounds, seed=3))
+    script.write_text(export_script(chosen, loaded, rounds=rounds, seed=seed))
     return script
 
 
@@ -103,6 +106,13 @@ def test_a_correct_sampler_shows_none(folder: Path) -> None:
     script = exported(folder, "prefix-dependent-2", "my_sampler.py:verify")
     code, said = ran(script)
     assert (code, said.splitlines()[-1]) == (0, "no bias seen")
+
+
+def test_a_script_runs_with_the_largest_seed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = exported(folder, "basis-1", "my_sampler.py:verify", rounds=50, seed=MOST_SEED)
+    assert ran_here(script, capsys)[0] == 0
 
 
 def test_a_module_a_class_and_an_impossible_token_are_met(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from audit.cli.color import color_option
+from audit.cli.options import seed_option
 from audit.cli.output import STDOUT, check_places, emit
 from audit.files import write_atomically
 
@@ -31,9 +32,7 @@ from audit.files import write_atomically
     metavar="N",
     help="The rounds that the script makes.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The script's seed."
-)
+@seed_option("The script's seed.")
 @color_option
 def export(case: str, sampler: str, out: str, rounds: int, seed: int) -> None:
     """Writes a script that shows on CASE what a sampler emits, without draftproof.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, error_rates, exit_zero
+from audit.cli.options import Finite, error_rates, exit_zero, seed_option
 from audit.cli.output import check_places, stdout_width, write_forms
 from audit.cli.run import EXIT_CODES, VERDICT_CODES
 from audit.render.plain import clean
@@ -61,8 +61,7 @@ if TYPE_CHECKING:
     help="The type of the probabilities handed over.",
 )
 @error_rates
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
-    help="The seed of everything that is drawn.")  # fmt: skip
+@seed_option("The seed of everything that is drawn.")
 @click.option(
     "--timeout",
     type=Finite(),

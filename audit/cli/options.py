@@ -17,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., object])
 Option = Callable[[Any], Any]
 TIERS = ("smoke", "ci", "audit", "deep")
 METHODS = ("sampled", "steered", "both")
+MOST_SEED = (1 << 63) - 1  # generators take 64 bits, and some of ours begin a few numbers later
 
 
 class Finite(click.FloatRange):
@@ -35,6 +36,25 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class Seed(click.IntRange):
+    """A whole number from 0 to MOST_SEED; help names the lower bound alone."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Returns the number. Raises click's usage error for any other text."""
+        seed = int(super().convert(value, param, ctx))
+        if seed > MOST_SEED:
+            self.fail(f"{value} is above {MOST_SEED}, the largest seed.", param, ctx)
+        return seed
+
+
+def seed_option(help: str) -> Option:
+    """Returns the option `--seed`."""
+    return click.option("--seed", type=Seed(), default=0, show_default=True, metavar="N", help=help)
 
 
 def _rows(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
@@ -142,14 +162,7 @@ budget = _all(
 )
 
 machine = _all(
-    click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="The seed of drafts, completions and the sampler's generator.",
-    ),
+    seed_option("The seed of drafts, completions and the sampler's generator."),
     click.option(
         "--device",
         type=click.Choice(["auto", "cpu", "cuda"]),

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite
+from audit.cli.options import Finite, seed_option
 from audit.cli.output import check_places, emit, stdout_width, write_forms
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
@@ -40,7 +40,7 @@ def list_samplers() -> None:
     show_default=True,
     help="A type of probabilities that it must take. Repeatable; of others it is told whether.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
+@seed_option("The seed of everything that is drawn.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(
     "--timeout",

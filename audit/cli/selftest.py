@@ -5,19 +5,13 @@ from __future__ import annotations
 import click
 
 from audit.cli.color import color_option, stdout_color
+from audit.cli.options import seed_option
 from audit.cli.output import check_places, stdout_width, write_forms
 
 
 @click.command()
 @click.option("--quick", is_flag=True, help="A glance in about a minute, marked as quick.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="The seed of everything that is drawn.",
-)
+@seed_option("The seed of everything that is drawn.")
 @click.option("--json", metavar="FILE", help="Write all figures ('-': to stdout).")
 @color_option
 def selftest(quick: bool, seed: int, json: str | None) -> int:

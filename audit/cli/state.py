@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, error_rates, exit_zero
+from audit.cli.options import Finite, error_rates, exit_zero, seed_option
 from audit.cli.output import check_places, stdout_width, write_forms
 
 EXIT_CODES = """\
@@ -105,8 +105,7 @@ def _options(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> o
     help="The total variation of all tokens together to certify.",
 )
 @error_rates
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
-    help="The seed of everything that is drawn.")  # fmt: skip
+@seed_option("The seed of everything that is drawn.")
 @click.option(
     "--timeout",
     type=Finite(),

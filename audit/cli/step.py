@@ -42,8 +42,7 @@ from audit.cli.run import EXIT_CODES, VERDICT_CODES
 )
 @click.option("--in-process", is_flag=True, help="Run a file of yours in this process.")
 @click.option("--python", metavar="PATH", help="The Python that runs the worker.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
-    help="The seed of completions and of the sampler's generator.")  # fmt: skip
+@options.seed_option("The seed of completions and of the sampler's generator.")
 @click.option("--json", metavar="FILE", help="Write the record ('-': to stdout).")
 @click.option("--html", metavar="FILE", help="Write the page ('-': to stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Print the first line only, and no progress.")

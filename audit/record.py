@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -18,6 +18,7 @@ from audit.errors import UsageError
 from audit.evidence import Evidence
 from audit.files import write_atomically
 from audit.history import Attempt, Since
+from audit.kinds import command_of
 from audit.steered import Steered, SteeredEvidence
 from audit.tree import Tree
 from audit.verdict import Outcome, Verdict
@@ -33,6 +34,7 @@ def _encodable(text: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_encodable)]
+Kind = TypeVar("Kind", bound=BaseModel)
 Fact = bool | int | Text | tuple[Text, ...] | None
 
 
@@ -211,17 +213,38 @@ def write_record(record: Record, path: Path) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """Returns the record in a JSON file or in a page. Raises UsageError where there is none."""
+    """Returns a run's record in a JSON file or a page. Raises UsageError where there is none."""
+    data = read_data(path)
+    command = command_of(data)
+    if command != "run":
+        raise UsageError(
+            f"{path} is a record of `draftproof {command}`, not of `draftproof run`; `draftproof "
+            f"report {path}` shows it."
+        )
+    return validated(Record, data, path)
+
+
+def read_data(path: Path) -> Any:
+    """Returns the data of any command's record, in a JSON file or a page.
+
+    Raises: UsageError where there is none, or this version does not read it.
+    """
     try:
         data = json.loads(_json_in(path), parse_constant=_refuse_constant)
         _check_number(data)
-        return Record.model_validate(data)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValidationError as error:
-        raise UsageError(f"{path} is not a draftproof record: {_first_problem(error)}.") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not a draftproof record: {error}.") from error
+    return data
+
+
+def validated(kind: type[Kind], data: Any, path: Path) -> Kind:
+    """Returns the record that the data of a file are. Raises UsageError where they are none."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise UsageError(f"{path} is not a draftproof record: {_first_problem(error)}.") from error
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`report` renders a record again: as text or in any form, as the JSON in a page too."""
+"""`report` renders a record again: that of a run in any form, as the JSON in a page too."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from audit.cli import options
 from audit.cli.color import color_option
@@ -29,22 +30,32 @@ if TYPE_CHECKING:
 @options.outputs
 @configured
 @color_option
+@click.pass_context
 def report(
-    record: Path,
-    baseline_record: Path | None,
-    figures: Path | None,
-    all_figures: bool,
-    outputs: Outputs,
-) -> None:
+    ctx: click.Context, /, record: Path, baseline_record: Path | None, figures: Path | None,
+    all_figures: bool, outputs: Outputs,
+) -> None:  # fmt: skip
     """Shows RECORD, a JSON file or a page that carries one; samples nothing."""
     from audit.changes import compared
-    from audit.record import read_record
+    from audit.cli.others import show_other
+    from audit.kinds import command_of
+    from audit.record import Record, read_data, read_record, validated
 
+    data = read_data(record)
+    if (command := command_of(data)) != "run":
+        show_other(command, data, record, outputs, stated=_stated(ctx))
+        return
     earlier = None if baseline_record is None else read_record(baseline_record)
-    shown = compared(read_record(record), earlier)
+    shown = compared(validated(Record, data, record), earlier)
     outputs.write(shown)
     if figures is not None:
         _draw(shown, figures, passed=all_figures, quiet=outputs.quiet)
+
+
+def _stated(ctx: click.Context) -> list[str]:
+    """Returns the options that stand on the command line."""
+    given = ctx.get_parameter_source
+    return [name for name in ctx.params if given(name) is ParameterSource.COMMANDLINE]
 
 
 def _draw(record: Record, folder: Path, *, passed: bool, quiet: bool) -> None:

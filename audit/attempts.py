@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.history import Attempt
+from audit.plural import counted
 from audit.record import Record
 from audit.verdict import Outcome, Verdict
 
@@ -45,7 +46,7 @@ def refuse_smaller(cap: int, earlier: Sequence[Attempt], *, folder: Path | None)
     most = max((attempt.cap for attempt in earlier), default=0)
     if cap < most:
         raise UsageError(
-            f"run directory {folder}: up to {most:,} trials a case were allowed, and {cap:,} now "
+            f"run directory {folder}: it allowed {counted(most, 'trial')} a case, and {cap:,} now "
             "would leave evidence out; give the same --tier or a larger one, or another --run-dir."
         )
 

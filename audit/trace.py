@@ -16,6 +16,7 @@ from typing import Any
 from audit import __version__
 from audit.errors import UsageError
 from audit.exact.catalogue import rule
+from audit.plural import counted
 from audit.tracefile.problems import Problem
 from audit.tracefile.reading import check_files, rounds_in
 from audit.tracefile.rounds import Round
@@ -199,5 +200,6 @@ def _refuse_nothing(reading: _Reading) -> None:
     if first is not None:
         why = f"{first.file}, line {first.line}: {first.field} = {first.value} {first.reason}"
     raise UsageError(
-        f"none of {reading.bad} records can be judged ({why}); docs/traces.md describes them."
+        f"none of {counted(reading.bad, 'record')} can be judged ({why}); docs/traces.md describes "
+        "them."
     )

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from audit.plural import are, counted
+
 SCOPE = (
     "Scope: per round, average law of this run, on these cases, this dtype, device and batch "
     "shape; T rounds allow up to T epsilon."
@@ -131,7 +133,9 @@ def case_verdict(finding: Finding, budget: Budget) -> Verdict:
     if finding.dependent:
         return Verdict(Outcome.DEPENDENT, finding.dependent)
     if finding.limited:
-        sentence = f"no verdict: a limited run of {finding.trials} trials decides nothing"
+        sentence = (
+            f"no verdict: a limited run of {counted(finding.trials, 'trial')} decides nothing"
+        )
         return Verdict(Outcome.NO_VERDICT, sentence)
     if certified <= budget.epsilon and finding.certify != "bias-only":
         return _pass(finding, certified)
@@ -162,7 +166,8 @@ def _inconclusive(finding: Finding, budget: Budget) -> Verdict:
     if finding.certify == "bias-only" or needed is None:
         more = "this many trials cannot certify it; allow more, or a larger epsilon"
     else:
-        more = f"about {max(0, needed - finding.trials)} more trials are needed"
+        left = max(0, needed - finding.trials)
+        more = f"about {counted(left, 'more trial')} {are(left)} needed"
     seen = "nothing was certified" if finding.certified is None else f"U = {finding.certified:.3g}"
     sentence = f"{seen}, epsilon = {budget.epsilon:g}: {more}"
     return Verdict(Outcome.INCONCLUSIVE, sentence)
@@ -197,7 +202,8 @@ def run_verdict(
 def _run_worst(verdicts: Mapping[str, Verdict], worst: Outcome) -> Verdict:
     """Returns the run's verdict where `worst`, not PASS, is the worst outcome of a case."""
     reasons = tuple(f"{c}: {v.sentence}" for c, v in verdicts.items() if v.outcome is worst)
-    return Verdict(worst, f"{len(reasons)} of {len(verdicts)} cases; {reasons[0]}", reasons)
+    of = counted(len(verdicts), "case")
+    return Verdict(worst, f"{len(reasons)} of {of}; {reasons[0]}", reasons)
 
 
 def _blind_sentence(budget: Budget) -> str:
@@ -213,7 +219,7 @@ def _run_pass(verdicts: Mapping[str, Verdict], budget: Budget, declared: str) ->
     sentence = (
         f"{'TV on fixed bins' if only_bins else 'TV'} {'to that law ' if declared else ''}"
         f"<= {budget.epsilon:g} certified with confidence {1 - budget.delta:g} "
-        f"on {len(verdicts)} case{'s' if len(verdicts) > 1 else ''}; nothing failed"
+        f"on {counted(len(verdicts), 'case')}; nothing failed"
     )
     if partial and not only_bins:
         sentence += f"; on {len(partial)} of them for fixed bins only ({', '.join(partial)})"

@@ -37,7 +37,7 @@ def test_the_draft_needs_prefixes_one_shorter_than_the_target():
     row = ["1", "0", "0"]
     _, problems = read({"target": {"": row, "0": row}, "draft": {"": row, "0": row}})
     assert len(problems) == 1
-    assert '[draft] row "0" has 1 tokens, but the longest prefix of this table has 0' in problems[0]
+    assert '[draft] row "0" has 1 token, but the longest prefix of this table has 0' in problems[0]
 
 
 def test_every_wrong_token_is_named():

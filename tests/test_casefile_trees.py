@@ -80,7 +80,7 @@ def test_a_draft_row_must_have_an_id_for_every_different_sibling(drafting, fits)
         return
     (problem,) = problems(sure, **tree)
     assert problem == (
-        'a.toml: [draft] row "0" has 1 ids of positive probability, but [tree] draws 2 different '
+        'a.toml: [draft] row "0" has 1 id of positive probability, but [tree] draws 2 different '
         "siblings from it; give it more, or take independent siblings."
     )
 

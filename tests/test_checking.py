@@ -143,7 +143,7 @@ def accepted_wrongly(batch, generator):
 @pytest.mark.parametrize(
     ("call", "rule", "said"),
     [
-        (one_row_squeezed, "rows a call", "1 rows: returned shape [3] for tokens"),
+        (one_row_squeezed, "rows a call", "1 row: returned shape [3] for tokens"),
         (float_tokens, "takes float32", "returned dtype torch.float32 for tokens"),
         (short_rows, "rows a call", "returned shape [1, 2] for tokens; return an int64 tensor"),
         (accepted_wrongly, "drafts", "accepted, but 0 to 1 are possible"),

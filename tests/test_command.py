@@ -193,14 +193,14 @@ def test_a_wrong_hello_has_its_sentence(load, hello, error, said):
         ({"tokens": []}, "answered call 7 with the number None"),
         ({"number": 7}, "gave null for tokens, not a list of 2"),
         ({"number": 7, "token": [[1]] * 2}, "unknown key 'token'; did you mean tokens?"),
-        ({"number": 7, "tokens": [[1]]}, "gave tokens of 1 rows for a batch of 2"),
+        ({"number": 7, "tokens": [[1]]}, "gave tokens of 1 row for a batch of 2"),
         ({"number": 7, "tokens": [1, 1]}, "gave 1 for row 0, not 1 to 3 tokens"),
         ({"number": 7, "tokens": [[1], [1] * 4]}, "gave [1, 1, 1, 1] for row 1, not 1 to 3"),
         ({"number": 7, "tokens": [[1], [0.5]]}, "gave 0.5 in tokens, which holds whole numbers"),
         ({"number": 7, "tokens": [[1], [True]]}, "gave true in tokens"),
         ({"number": 7, "tokens": [[1], [2**63]]}, "gave 9223372036854775808 in tokens"),
         ({"number": 7, "tokens": [[1], [float("nan")]]}, "gave NaN in tokens"),
-        ({"number": 7, "tokens": [[1]] * 2, "num_accepted": [0]}, "gave num_accepted of 1 rows"),
+        ({"number": 7, "tokens": [[1]] * 2, "num_accepted": [0]}, "gave num_accepted of 1 row"),
         ({"number": 7, "error": "out of\nmemory."}, "says in call 7: out of memory"),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_small_mistake_is_an_error_and_the_program_lives_on(load):
         "if number == 2: answer = {'number': 2, 'error': 'no row is good'}",
     )
     first = failure(sampler)
-    assert "gave tokens of 1 rows for a batch of 3." in str(first)
+    assert "gave tokens of 1 row for a batch of 3." in str(first)
     assert first.detail == "what went wrong\n"
     assert str(failure(sampler)).endswith("says in call 2: no row is good.")
     assert sampler.call(batch(), generator()).tolist() == [[1, -1, -1]] * 3

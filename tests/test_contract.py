@@ -116,8 +116,8 @@ def test_a_short_row_may_not_emit_as_much_as_a_long_one():
     tokens = torch.tensor([[0, 1, 2], [1, 0, -1], [0, 0, 0]])
     assert faulty_rows(ragged, tokens).tolist() == [False, False, True]
     assert (
-        "row 2, which drafts 1 of up to 2 tokens, is [0, 0, 0]: it emits 3 tokens, but 1 drafted "
-        "ones allow at most 2"
+        "row 2, which drafts 1 of up to 2 tokens, is [0, 0, 0]: it emits 3 tokens, but at most 2 "
+        "are allowed with 1 drafted"
     ) in refusal(tokens, ragged)
 
 

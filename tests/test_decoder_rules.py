@@ -81,7 +81,7 @@ def test_a_text_that_no_token_may_follow_has_no_law() -> None:
         ({"temperature": float("nan")}, "above 0"),
         ({"top_p": 2}, "from 0 to 1"),
         ({"min_p": "much"}, "must be a number"),
-        ({"grammar": "no-repeats"}, "did you mean no-repeat"),
+        ({"grammar": "no-repeats"}, "grammar=no-repeats must be no-repeat.$"),
     ],
 )
 def test_values_that_a_rule_cannot_have_are_refused(options, said: str) -> None:

@@ -88,7 +88,7 @@ def test_no_seed_accuses_a_correct_loop(seed: int) -> None:
 def test_a_run_that_is_too_short_decides_nothing() -> None:
     record = audit_state("reference", BASIS, settings=replace(QUICK, sequences=200, watched=2))
     assert (record.outcome, record.exit_code) == (StateOutcome.UNDECIDED, 3)
-    assert "about 2000 sequences are needed" in record.sentence
+    assert "about 2,000 sequences are needed" in record.sentence
 
 
 def test_a_frozen_generator_is_dependent() -> None:

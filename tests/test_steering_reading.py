@@ -99,10 +99,10 @@ def test_a_number_used_twice_is_read_off_the_map():
     found = steer(load_sampler("fault:coin-reused-in-fallback"), CASES["article-three-tokens"])
     assert isinstance(found, SteeredLaw)
     says = [reading.says for reading in found.readings if reading.name == "used twice"]
-    assert says == [
-        f"number {i} of torch.rand decides the test of drafted token {i} and draws what replaces it"
-        for i in (1, 2)
-    ]
+    does = (
+        "tests drafted token {0} and draws what replaces it by one number, number {0} of torch.rand"
+    )
+    assert says == [f"{does.format(i)}torch.rand" for i in (1, 2)]
 
 
 def test_a_coin_that_serves_two_tests_is_read_off_the_map():

@@ -158,7 +158,7 @@ def test_a_claim_may_differ_from_round_to_round_and_be_right():
     assert watch.wrong() == ""
     # Negative control: the same rows for another round.
     other = watch_over(claiming(lambda drafted, rows: one_hot(drafted, rows).roll(1, 0)), G2)
-    assert "have a claimed probability of 0" in other.wrong()
+    assert "claimed to have probability 0" in other.wrong()
 
 
 def test_rows_that_are_no_laws_are_wrong_claims():
@@ -173,7 +173,7 @@ def test_a_draft_that_the_claim_excludes_is_proof():
     watch = watch_over(proposing("draft-top-2-only-recorded", verify="sampler-match"), G2)
     assert watch.impossible().events > 0
     assert watch.impossible().p_value < 1e-300
-    assert "have a claimed probability of 0" in watch.wrong()
+    assert "claimed to have probability 0" in watch.wrong()
 
 
 def test_where_nothing_is_claimed_nothing_is_refuted():

@@ -141,7 +141,7 @@ def test_the_verify_level_does_not_see_noise_that_draft_and_recovered_token_shar
 def test_a_wrong_verifying_half_is_not_taken_for_shared_randomness():
     record = audited(load_step("fault:full-target-fallback"))
     assert record.verdict.outcome is Outcome.FAIL
-    assert record.verdict.sentence.startswith("1 of 1 cases")
+    assert record.verdict.sentence.startswith("1 of 1 case;")
     assert "full-target-fallback" in record.verdict.suspects
     assert record.alone is not None
     assert record.alone.outcome is Outcome.FAIL

@@ -135,7 +135,7 @@ def test_tokens_behind_a_rejection_cannot_be_judged_unless_a_rule_is_declared() 
     rounds = list(source("continues-after-rejection", 300))
     open_ = verdict_on(rounds)
     assert open_.outcome is Outcome.INCONCLUSIVE
-    assert any("follow one that was not drafted" in reason for reason in open_.reasons)
+    assert any("behind one that was not drafted" in reason for reason in open_.reasons)
     assert verdict_on(rounds, declared=("ratio",)).outcome is Outcome.FAIL
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from audit.case import Prefix
+from audit.plural import counted
 from audit.row import Row
 from audit.sampling import MAX_TEMPERATURE_INVERSE
 
@@ -164,8 +165,8 @@ def prefix(key: str, *, vocab_size: int | None, longest: int | None) -> Prefix:
     tokens = tuple(int(token) for token in key.split())
     if longest is not None and len(tokens) > longest:
         raise ValueError(
-            f"has {len(tokens)} tokens, but the longest prefix of this table has {longest}; "
-            "remove it or raise num_speculative_tokens."
+            f"has {counted(len(tokens), 'token')}, but the longest prefix of this table has "
+            f"{longest}; remove it or raise num_speculative_tokens."
         )
     if vocab_size is not None and max(tokens, default=0) >= vocab_size:
         raise ValueError(

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from audit.casefile.checks import shown
 from audit.casefile.schema import Table
 from audit.errors import CaseError
+from audit.plural import counted
 
 MAX_PROBLEMS = 100  # of a file that are spelt out
 MAX_KEYS = 100  # of a table, besides rows; no table has nearly as many
@@ -61,8 +62,8 @@ class Problems:
         """Returns the error that lists them."""
         if self.count <= MAX_PROBLEMS:
             return CaseError(*self._spelt_out)
-        more = f"{self._file}: {self.count - MAX_PROBLEMS} more problems; correct these first."
-        return CaseError(*self._spelt_out, more)
+        more = counted(self.count - MAX_PROBLEMS, "more problem")
+        return CaseError(*self._spelt_out, f"{self._file}: {more}; correct these first.")
 
     def attempt(self, place: str, check: Callable[[], Checked]) -> Checked | None:
         """Returns what `check` returns, or None after adding the ValueError that it raised."""

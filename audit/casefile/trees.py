@@ -13,6 +13,7 @@ from audit.casefile.checks import cut_short
 from audit.casefile.problems import Problems
 from audit.casefile.rows import reachable
 from audit.casefile.schema import Sizes, TreeTable
+from audit.plural import counted
 from audit.tree import ROOT, Tree
 
 
@@ -32,8 +33,9 @@ class Scarce(NamedTuple):
     def problem(self) -> str:
         """What is wrong with it."""
         return (
-            f"has {self.ids} ids of positive probability, but [tree] draws {self.siblings} "
-            "different siblings from it; give it more, or take independent siblings."
+            f"has {counted(self.ids, 'id')} of positive probability, but [tree] draws "
+            f"{self.siblings} different siblings from it; give it more, or take independent "
+            "siblings."
         )
 
 

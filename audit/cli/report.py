@@ -12,6 +12,7 @@ from audit.cli import options
 from audit.cli.color import color_option
 from audit.cli.configuration import configured
 from audit.cli.output import Outputs
+from audit.plural import counted
 
 if TYPE_CHECKING:
     from audit.record import Record
@@ -64,4 +65,4 @@ def _draw(record: Record, folder: Path, *, passed: bool, quiet: bool) -> None:
     files = list(write_figures(record, folder, passed=passed))
     hint = "" if passed or files else "; --all-figures draws the cases that passed too"
     if not quiet:
-        click.echo(f"written: {len(files)} files in {folder}{hint}", err=True)
+        click.echo(f"written: {counted(len(files), 'file')} in {folder}{hint}", err=True)

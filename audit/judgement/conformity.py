@@ -12,6 +12,7 @@ import numpy as np
 from audit.counts import Counts
 from audit.judgement.joint import JointNull
 from audit.judgement.preservation import power_of_ten
+from audit.plural import counted
 from audit.statistics.impossible import ImpossibleEvents, impossible_events, look_alpha
 from audit.verdict import Budget
 
@@ -65,9 +66,9 @@ class ConformityWatch:
         if not excluded and self.log_e < self.log_threshold:
             return []
         proof = (
-            f"{test.events} of {test.n} trials it excludes"
+            f"{test.events:,} of {counted(test.n, 'trial')} it excludes"
             if excluded
-            else f"e-value {power_of_ten(self.log_e)} after {test.n} trials"
+            else f"e-value {power_of_ten(self.log_e)} after {counted(test.n, 'trial')}"
         )
         rules = " or ".join(self.null.rules)
         return [f"does not follow the declared rule {rules}: {proof}; preservation: {preservation}"]

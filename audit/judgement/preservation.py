@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from audit.counts import Counts
 from audit.judgement.prepare import CaseSetup
+from audit.plural import counted
 from audit.statistics.chi_square import cressie_read
 from audit.statistics.e_process import log_mean
 from audit.statistics.impossible import ImpossibleEvents, impossible_events, look_alpha
@@ -79,7 +80,8 @@ class Preservation:
         test = self.impossible()
         if test.p_value > impossible_level(self.setup, self.budget, chunk=self.chunks):
             return []
-        return [f"{test.events} impossible events in {test.n} trials: {self._law()} excludes them"]
+        events = counted(test.events, "impossible event")
+        return [f"{events} in {counted(test.n, 'trial')}: {self._law()} excludes them"]
 
     def chi_square(self) -> list[str]:
         """Returns the sentence of a chi-square that fails at the declared n, or nothing."""

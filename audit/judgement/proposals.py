@@ -25,6 +25,7 @@ from audit.harness.proposals import ProposalTally, Proposed
 from audit.harness.schedule import Chunk
 from audit.judgement.prepare import CaseSetup, numerical_tolerance
 from audit.judgement.preservation import power_of_ten
+from audit.plural import are, counted
 from audit.statistics.certificate import look_delta
 from audit.statistics.e_process import LARGEST_FACTOR
 from audit.statistics.impossible import ImpossibleEvents, impossible_events, look_alpha
@@ -111,9 +112,10 @@ class ProposalWatch:
                 f"{seen.furthest:.3g}"
             )
         if self._chunks and test.p_value <= look_alpha(self.budget.level(SHARE), self._chunks):
-            return f"{test.events} of {test.n} drafts have a claimed probability of 0"
+            of = counted(test.n, "draft")
+            return f"{test.events:,} of {of} {are(test.events)} claimed to have probability 0"
         if self.log_e_max >= self.log_threshold:
-            return f"e-value {power_of_ten(self.log_e_max)} after {test.n} drafts"
+            return f"e-value {power_of_ten(self.log_e_max)} after {counted(test.n, 'draft')}"
         return ""
 
     def settled(self) -> bool:

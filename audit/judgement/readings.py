@@ -18,6 +18,7 @@ from audit.judgement.joint import JointNull
 from audit.judgement.lenses import Lens
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import trials_to_certify
+from audit.plural import counted
 from audit.statistics.certificate import detectable
 from audit.statistics.chi_square import cressie_read, likelihood_ratio, pearson
 from audit.verdict import Budget
@@ -152,7 +153,7 @@ def _impossible_traces(monitor: Monitor) -> tuple[str, ...]:
     setup, counts = monitor.setup, monitor.preservation.counts
     base = setup.views[0].case.vocab_size
     traces = [
-        f"emitted {list(block)} {times} times; its target probability is 0"
+        f"emitted {list(block)} {counted(times, 'time')}; its target probability is 0"
         for block, times in counts.outcomes().items()
         if _prefix_mass(setup.laws[0], block, base) <= 0
     ]
@@ -179,5 +180,6 @@ def _unlawful_traces(monitor: Monitor, null: JointNull) -> tuple[str, ...]:
             drafted = list(tokens_of(draft, base=base, length=case.drafted))
             emitted = list(tokens_of(block, base=base, length=length))
             times, rules = int(seen[draft, block]), " or ".join(null.rules)
-            traces.append(f"draft {drafted} emitted {emitted} {times} times; {rules} cannot")
+            seen_so = f"draft {drafted} emitted {emitted} {counted(times, 'time')}"
+            traces.append(f"{seen_so}; {rules} cannot")
     return tuple(traces[:_MOST_TRACES])

@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 from audit.errors import UsageError
 from audit.exact.catalogue import rule
+from audit.plural import are, counted
 from audit.steered import CodeEdge, CodeReading, Steered, SteeredEvidence
 from audit.verdict import Budget, Outcome, Verdict
 
@@ -57,7 +58,7 @@ def statement(found: SteeredEvidence) -> str:
 
 def _proof(found: SteeredEvidence) -> str:
     missed = f", {found.broken_calls:,} not foretold" if found.broken_calls else ""
-    calls = f"{found.calls:,} coupled calls{missed}"
+    calls = f"{counted(found.calls, 'coupled call')}{missed}"
     if found.rows == found.calls:
         return calls
     return f"{calls}; {rounded_up(found.by_rows)} if their {found.rows:,} rows are independent"
@@ -175,7 +176,8 @@ def _open(found: SteeredEvidence, budget: Budget) -> str:
     left = budget.epsilon - found.map - found.generators
     why = "no number of coupled calls can certify it"
     if found.broken_calls:
-        why = f"its map foretells all but {found.broken_calls:,} of {found.calls:,} calls"
+        why = f"its map foretells all but {found.broken_calls:,} of {counted(found.calls, 'call')}"
     elif left > 0:
-        why = f"{math.ceil(-math.log(found.delta) / left):,} coupled calls are needed"
+        needed = math.ceil(-math.log(found.delta) / left)
+        why = f"{counted(needed, 'coupled call')} {are(needed)} needed"
     return f"{statement(found)}, epsilon = {budget.epsilon:g}: {why}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from audit.errors import UsageError
 from audit.evidence import AcceptedTokens, Deviation, Evidence
 from audit.files import write_atomically
+from audit.plural import counted
 from audit.record import CaseResult, Record
 from audit.render.case_view import case_anchor
 from audit.render.plain import clean
@@ -106,7 +107,7 @@ def _figure(case: CaseResult, found: Evidence, record: Record) -> Figure:
     figure = Figure(figsize=(11, 3.4), dpi=200)
     laws, tokens, path = figure.subplots(1, 3, width_ratios=(2, 1, 1), gridspec_kw=_ROOM)
     name, sampler = (ascii(clean(text, 60))[1:-1] for text in (case.id, record.sampler.name))
-    said = f"{sampler} on {name}: {case.verdict.word}, {found.trials:,} rounds"
+    said = f"{sampler} on {name}: {case.verdict.word}, {counted(found.trials, 'round')}"
     figure.suptitle(said, parse_math=False)
     _deviation(laws, found.deviation, found.trials)
     _accepted(tokens, found.acceptance.tokens)

@@ -6,6 +6,7 @@ A statistic that decides nothing is shown too; what decides stands in docs/stati
 from __future__ import annotations
 
 from audit.evidence import Acceptance, AcceptedTokens, Evidence, ViewReading
+from audit.plural import counted
 from audit.record import CaseResult
 from audit.render.plain import clean
 from audit.render.steered import steered_facts
@@ -38,7 +39,7 @@ def _evidence_facts(evidence: Evidence, *, names: bool) -> Facts:
     leader = f", led by {reading.leader}" if reading.leader else ""
     impossible = evidence.impossible
     return [
-        ("Trials", f"{evidence.trials:,} in {evidence.looks} looks"),
+        ("Trials", f"{evidence.trials:,} in {counted(evidence.looks, 'look')}"),
         ("E-value", gate + bar + leader),
         ("Impossible events", f"{impossible.events:,} of {impossible.n:,}, "
                               f"p {p_value(impossible.p_value)}"),
@@ -75,7 +76,7 @@ def _certificate_facts(evidence: Evidence) -> Facts:
 
 def _view_facts(view: ViewReading) -> Facts:
     tv, fit, pearson = view.total_variation, view.cressie_read, view.pearson
-    cells = f"{view.cells:,} cells in {fit.pools:,} pools"
+    cells = f"{counted(view.cells, 'cell')} in {counted(fit.pools, 'pool')}"
     return [
         (f"TV ({view.name})", f"{fixed(tv.estimate)}, mean if correct "
                               f"{fixed(tv.null_mean)}, bounds {fixed(tv.lower)} to "

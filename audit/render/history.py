@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from audit.history import Attempt, Since
+from audit.plural import counted
 from audit.record import Record
 from audit.render.facts import Facts
 from audit.render.plain import clean
@@ -57,7 +58,7 @@ def attempt_facts(record: Record) -> Facts:
 
 def _attempt(one: Attempt) -> str:
     ended = "never finished" if one.exit_code is None else f"exit code {one.exit_code}"
-    amount = f"tier {one.tier}, up to {one.cap:,} trials a case, seed {one.seed}"
+    amount = f"tier {one.tier}, up to {counted(one.cap, 'trial')} a case, seed {one.seed}"
     return clean(f"{one.started}, {amount}: {ended}")
 
 

@@ -14,6 +14,7 @@ from collections import Counter
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from audit.plural import are, counted
 from audit.record import Record, embedded
 from audit.render import figures, history, suspicion, words
 from audit.render.case_view import case_anchor, case_views
@@ -96,7 +97,8 @@ def _about_the_cases(record: Record, most: int) -> dict[str, object]:
 
 def _left_out(record: Record, most: int, *, carries: bool) -> str:
     more = len(record.cases) - most
-    cases = f"{more} more cases are not shown, nor what each case can see. " if more > 0 else ""
+    said = f"{counted(more, 'more case')} {are(more)} not shown, nor what each case can see. "
+    cases = said if more > 0 else ""
     record_too = "" if carries else "The record is too large for a page; --json has it."
     return f"{cases}{record_too}".strip()
 
@@ -113,6 +115,7 @@ def environment() -> Environment:
     )
     made.filters.update(
         cut=clean,
+        counted=counted,
         lines=lambda text: Markup(escape(clean_lines(text))),
         fixed=words.fixed,
         e_value=words.e_value,

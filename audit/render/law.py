@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from audit.lawrecord import LawCase, LawRecord
+from audit.plural import counted
 from audit.render.plain import clean, clean_lines
 from audit.render.steered import MODES, edge, told
 from audit.render.text import STYLES, plain_table, rendered
@@ -43,7 +44,7 @@ def law_text(record: LawRecord, *, color: bool, width: int, verbose: bool = Fals
 def _settings(record: LawRecord) -> str:
     told, count = record.settings, len(record.cases)
     return (
-        f"{count} case{'s' * (count != 1)}, {told.dtype} rows, epsilon {told.epsilon:g}, alpha "
+        f"{counted(count, 'case')}, {told.dtype} rows, epsilon {told.epsilon:g}, alpha "
         f"{told.alpha:g}, delta {told.delta:g}, seed {told.seed}, {record.seconds:.0f} s"
     )
 
@@ -71,9 +72,8 @@ def _case(case: LawCase, *, verbose: bool) -> Iterable[RenderableType]:
 
 
 def _calls(found: SteeredEvidence) -> str:
-    return (
-        f"{found.search_calls:,} calls to find it, {found.calls:,} to prove it, {MODES[found.mode]}"
-    )
+    search = counted(found.search_calls, "call")
+    return f"{search} to find it, {found.calls:,} to prove it, {MODES[found.mode]}"
 
 
 def _tests(tests: Sequence[AcceptTest], *, verbose: bool) -> Iterable[RenderableType]:
@@ -93,7 +93,7 @@ def _tests(tests: Sequence[AcceptTest], *, verbose: bool) -> Iterable[Renderable
             f"{off:+.1e}" if off else "0",
         )
     yield table
-    yield from _more(len(tests) - len(shown), "tests, each less far off")
+    yield from _more(len(tests) - len(shown), "more test", ", less far off")
 
 
 def _last(last: Sequence[LastToken], *, verbose: bool) -> Iterable[RenderableType]:
@@ -110,7 +110,7 @@ def _last(last: Sequence[LastToken], *, verbose: bool) -> Iterable[RenderableTyp
             _law(one.law),
         )
     yield table
-    yield from _more(len(last) - len(shown), "last tokens, each less far off")
+    yield from _more(len(last) - len(shown), "more last token", ", less far off")
 
 
 def _drawn(one: LastToken) -> str:
@@ -138,12 +138,12 @@ def _edges(found: SteeredEvidence, *, verbose: bool) -> Iterable[RenderableType]
     for one in shown:
         style = STYLES["bad"] if one.grade == "FAIL" else ""
         yield Text(f"  {clean(edge(one), _SENTENCE)}", style=style)
-    yield from _more(len(found.edges) - len(shown), "edges")
+    yield from _more(len(found.edges) - len(shown), "more edge")
 
 
-def _more(number: int, of_what: str) -> Iterable[RenderableType]:
+def _more(number: int, of_what: str, how: str = "") -> Iterable[RenderableType]:
     if number:
-        yield Text(f"  and {number} more {of_what}", style="dim")
+        yield Text(f"  and {counted(number, of_what)}{how}", style="dim")
 
 
 def _notes(record: LawRecord) -> Iterable[RenderableType]:

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from audit.case import Case, Rows
+from audit.plural import counted
 from audit.render.plain import clean
 from audit.render.text import plain_table, rendered
 from audit.tree import Tree
@@ -71,7 +72,7 @@ def _rows(name: str, rows: Rows) -> list[RenderableType]:
     for prefix in prefixes[:MOST_ROWS]:
         table.add_row(Text(" ".join(map(str, prefix)) or "(start)"), Text(_row(rows, prefix)))
     more = len(prefixes) - MOST_ROWS
-    rest = [Text(f"and {more:,} prefixes more")] if more > 0 else []
+    rest = [Text(f"and {counted(more, 'row')} more")] if more > 0 else []
     return [Text(f"{name} rows, other prefixes: {rows.extend}", style="bold"), table, *rest]
 
 
@@ -79,7 +80,7 @@ def _row(rows: Rows, prefix: tuple[int, ...]) -> str:
     row = rows[prefix]
     shown = ", ".join(str(row[token]) for token in range(min(len(row), MOST_TOKENS)))
     more = len(row) - MOST_TOKENS
-    return shown + (f", and {more:,} ids more" if more > 0 else "")
+    return shown + (f", and {counted(more, 'id')} more" if more > 0 else "")
 
 
 def sampler_list(samplers: Sequence[tuple[str, str, str, str]], *, color: bool, width: int) -> str:

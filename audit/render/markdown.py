@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from audit.evidence import Evidence
+from audit.plural import counted
 from audit.record import Audit, Record
 from audit.render import history, words
 from audit.render.findings import Judged, explained, not_passed, repeat_of, worst_first
@@ -55,7 +56,7 @@ def _table(record: Record) -> str:
         *(f"| {' | '.join(_row(one))} |" for one in rows[:MOST_ROWS]),
     ]
     more = len(rows) - MOST_ROWS
-    return "\n".join(lines) + (f"\n\nand {more} more rows." if more > 0 else "")
+    return "\n".join(lines) + (f"\n\nand {counted(more, 'more row')}." if more > 0 else "")
 
 
 def _row(one: Judged) -> list[str]:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from audit.exact.state_faults import CHANGING
+from audit.plural import counted
 from audit.render.plain import clean
 from audit.render.text import STYLES, plain_table, rendered
 from audit.render.words import Sign, e_value, fixed
@@ -58,9 +59,9 @@ def _settings(record: StateRecord) -> str:
     told = record.settings
     options = "".join(f", {name}={value}" for name, value in told.options.items())
     return (
-        f"up to {told.sequences:,} sequences a world, {told.watched} of them call by call, epsilon "
-        f"{told.epsilon:g}, alpha {told.alpha:g}, delta {told.delta:g}, seed {told.seed}, "
-        f"{record.seconds:.0f} s{clean(options, 200)}"
+        f"up to {counted(told.sequences, 'sequence')} a world, {told.watched} of them call by "
+        f"call, epsilon {told.epsilon:g}, alpha {told.alpha:g}, delta {told.delta:g}, seed "
+        f"{told.seed}, {record.seconds:.0f} s{clean(options, 200)}"
     )
 
 
@@ -106,9 +107,10 @@ def _compared(world: WorldResult) -> str:
         )
     if world.greedy is not None:
         equal = world.greedy.prompts - world.greedy.different
-        said.append(f"greedy text equal on {equal} of {world.greedy.prompts} prompts")
+        said.append(f"greedy text equal on {equal} of {counted(world.greedy.prompts, 'prompt')}")
     if world.stops is not None:
-        said.append(f"{world.stops.stopped} of {world.stops.sequences} texts met a stop token")
+        texts = counted(world.stops.sequences, "text")
+        said.append(f"{world.stops.stopped:,} of {texts} met a stop token")
     said += [
         f"{one.rule} {one.value} on {one.later} later tokens of a round" for one in world.rules
     ]
@@ -135,7 +137,7 @@ def _vocabulary(record: StateRecord) -> list[RenderableType]:
     if match.same:
         return [Text(f"vocabularies: {sizes}, every draft id means the target's token")]
     shown = "; ".join(clean(one, 120) for one in match.differing)
-    return [Text(f"vocabularies: {sizes}, {match.different} ids differ: {shown}")]
+    return [Text(f"vocabularies: {sizes}, different by {counted(match.different, 'id')}: {shown}")]
 
 
 def _scope(record: StateRecord) -> list[RenderableType]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from audit.judgement.steered import RULE, disagreement, nearest_rules, statement
+from audit.plural import counted
 from audit.record import CaseResult
 from audit.render.plain import clean
 from audit.render.words import fixed, p_value
@@ -36,7 +37,7 @@ def steered_lines(cases: Iterable[CaseResult]) -> list[str]:
         lines.append(f"Read off the code: {statement(worst)}{of_which}.")
     reasons = Counter(one.reason for _, one in found if isinstance(one, NotSteered))
     for reason, times in reasons.most_common(MOST_REASONS):
-        cases_of = f"{times} of {len(found)} cases"
+        cases_of = f"{times} of {counted(len(found), 'case')}"
         lines.append(f"Not read off the code in {cases_of}: {clean(reason, _TEXT)}.")
     compared = [one for _, one in known if one.agreement is not None]
     if compared:

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from audit.plural import counted
 from audit.render import suspicion
 from audit.render.plain import clean, clean_lines
 from audit.render.text import NAME_LIMIT, STYLES, plain_table, rendered
@@ -56,9 +57,9 @@ def settings_line(record: StepRecord) -> str:
     """Returns one line that says under which settings the audit stands."""
     s = record.settings
     return (
-        f"step level, tier {s.tier}, up to {s.cap:,} rounds a case, epsilon {s.epsilon:g}, alpha "
-        f"{s.alpha:g}, delta {s.delta:g}, seed {s.seed}, {s.dtype} on {s.device}, "
-        f"{record.seconds:.0f} s"
+        f"step level, tier {s.tier}, up to {counted(s.cap, 'round')} a case, epsilon "
+        f"{s.epsilon:g}, alpha {s.alpha:g}, delta {s.delta:g}, seed {s.seed}, {s.dtype} on "
+        f"{s.device}, {record.seconds:.0f} s"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from audit.diagnosis.results import Departure, Diagnosis, Estimate, Suspect
+from audit.plural import counted
 from audit.render.plain import clean
 from audit.render.words import p_value
 
@@ -115,7 +116,7 @@ def what(one: Departure) -> str:
     if one.step == "kept":
         return f"kept token at position {one.position} is none of the drafted ones"
     if one.step == "length":
-        return f"{one.position} tokens emitted"
+        return f"{counted(one.position, 'token')} emitted"
     return f"{STEPS[one.step]} {one.token} at position {one.position}"
 
 

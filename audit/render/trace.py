@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from audit.plural import counted
 from audit.render.plain import clean
 from audit.render.text import STYLES, plain_table, rendered
 from audit.render.words import SIGNS, e_value, fixed, p_value
@@ -59,13 +60,13 @@ def _settings(record: TraceRecord) -> str:
 def _read(record: TraceRecord) -> str:
     e, cut = record.evidence, sum(file.truncated for file in record.files)
     parts = [
-        f"{e.rounds:,} rounds of {len(record.files)} files",
-        f"{e.drafted:,} tokens drafted, {e.emitted:,} emitted",
-        f"{e.judged:,} sampled ones judged",
-        *([f"{e.greedy:,} greedy ones"] if e.greedy else []),
+        f"{counted(e.rounds, 'round')} of {counted(len(record.files), 'file')}",
+        f"{counted(e.drafted, 'token')} drafted, {e.emitted:,} emitted",
+        f"{e.judged:,} sampled and judged",
+        *([f"{e.greedy:,} greedy"] if e.greedy else []),
         *([f"{e.unjudged:,} without a target row"] if e.unjudged else []),
-        *([f"{record.bad:,} bad records left out"] if record.bad else []),
-        *([f"{cut} files end within a record"] if cut else []),
+        *([f"{counted(record.bad, 'bad record')} left out"] if record.bad else []),
+        *([f"{counted(cut, 'file')} cut off within a record"] if cut else []),
     ]
     return ", ".join(parts)
 
@@ -107,9 +108,11 @@ def _rule(rule: RuleReading | None) -> list[RenderableType]:
         both = f"{e_value(rule.gate.log_e_max)}, FAIL from {bar}"
         table.add_row("together", "", f"e-value at most {both}")
     test = rule.excluded
-    table.add_row("excluded", "", f"{test.events:,} of {test.n:,} rounds")
+    table.add_row("excluded", "", f"{test.events:,} of {counted(test.n, 'round')}")
     if rule.left_out:
-        table.add_row("left out", "", f"{rule.left_out:,} rounds whose rows do not suffice")
+        table.add_row(
+            "left out", "", f"{counted(rule.left_out, 'round')} whose rows do not suffice"
+        )
     return [table, *(Text(f"  {clean(t, 400)}") for t in rule.traces), ""]
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from audit.evidence import REST, Evidence
 from audit.exact.catalogue import HEADLINES
 from audit.expectation import as_expected, not_as_expected
+from audit.plural import counted
 from audit.record import Audit, CaseResult, Record
 from audit.tree import Tree
 from audit.verdict import Outcome
@@ -56,8 +57,9 @@ def drafts_of(num_speculative_tokens: int, tree: Tree | None) -> str:
     ('2 speculative tokens', 'a tree of 2 nodes, depth 1, independent siblings')
     """
     if tree is None:
-        return f"{num_speculative_tokens} speculative tokens"
-    return f"a tree of {tree.nodes} nodes, depth {tree.depth}, {tree.drafting} siblings"
+        return counted(num_speculative_tokens, "speculative token")
+    nodes = counted(tree.nodes, "node")
+    return f"a tree of {nodes}, depth {tree.depth}, {tree.drafting} siblings"
 
 
 def worst_first(cases: Iterable[CaseResult]) -> list[CaseResult]:
@@ -131,7 +133,8 @@ def trials(audit: Audit) -> int:
 def settings_line(record: Record) -> str:
     """Returns one line that says under which settings the run stands."""
     s = record.settings
-    amount = f"{s.samples:,} trials a case" if s.samples else f"up to {s.cap:,} trials a case"
+    trials_a_case = f"{counted(s.samples or s.cap, 'trial')} a case"
+    amount = trials_a_case if s.samples else f"up to {trials_a_case}"
     amount = {"steered": "laws read off the code", "both": f"laws read off the code, {amount}"}.get(
         s.method, amount
     )

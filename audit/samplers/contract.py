@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from audit.errors import SamplerError
+from audit.plural import counted
 from audit.samplers.batch import tensors
 from audit.samplers.interface import Batch, StepBatch
 from audit.samplers.worker.output import complaint, most_accepted
@@ -71,7 +72,8 @@ def _length(batch: Batch, row: int) -> str:
     if not isinstance(batch, StepBatch):
         return ""
     own, longest = int(batch.num_draft_tokens[row]), batch.draft_token_ids.shape[1]
-    return f", which drafts {own} of up to {longest} tokens," if own < longest else ""
+    of = counted(longest, "token")
+    return f", which drafts {own} of up to {of}," if own < longest else ""
 
 
 def _fault(row: list[int], vocab_size: int, most: int) -> str:
@@ -84,7 +86,7 @@ def _fault(row: list[int], vocab_size: int, most: int) -> str:
         return "it emits no token, and every round emits at least one"
     if any(token >= 0 for token in row[length:]):
         return f"it goes on after the -1 at position {length}, which ends a row"
-    return f"it emits {length} tokens, but {most - 1} drafted ones allow at most {most}"
+    return f"it emits {length} tokens, but at most {most} are allowed with {most - 1} drafted"
 
 
 def explain_accepted(batch: Batch, output: object) -> str:

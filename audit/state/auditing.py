@@ -10,6 +10,7 @@ from audit import __version__
 from audit.case import Case
 from audit.errors import UsageError
 from audit.exact.state_faults import CHANGING
+from audit.plural import counted
 from audit.samplers.decoders.interface import Decoder, LoadedDecoder
 from audit.samplers.decoders.loading import load_decoder, with_options, wrap_decoder
 from audit.samplers.decoders.rules import RULES, Rules
@@ -184,8 +185,8 @@ def _concluded(
 def mismatch(vocabulary: VocabularyMatch) -> str:
     """Returns how two vocabularies differ, in a sentence."""
     return (
-        f"draft and target do not mean the same tokens by {vocabulary.different} ids: "
-        f"{vocabulary.differing[0]}"
+        f"draft and target do not mean the same tokens by "
+        f"{counted(vocabulary.different, 'id')}: {vocabulary.differing[0]}"
     )
 
 
@@ -206,8 +207,8 @@ def _consistent(results: Sequence[WorldResult], budget: StateBudget) -> str:
         lengths = {result.tokens for result in certified}
         parts.insert(
             0,
-            f"TV of {min(lengths)} tokens over several rounds <= {budget.epsilon:g} with "
-            f"confidence {1 - budget.delta:g} in {len(certified)} worlds",
+            f"TV of {counted(min(lengths), 'token')} over several rounds <= {budget.epsilon:g} "
+            f"with confidence {1 - budget.delta:g} in {counted(len(certified), 'world')}",
         )
     if any(note.endswith(SLOW) for result in results for note in result.notes):
         parts.append(f"the draft's state departs from the text, and {SLOW}")

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from audit.plural import are, counted
 from audit.state.checks import Greedy, Stops
 from audit.state.law import LawReading, StateBudget
 from audit.state.positions import Positions
@@ -67,8 +68,8 @@ def described(departure: Departure) -> str:
         where += f": the law differs by {departure.difference:.2g} from that of the text"
     else:
         where += (
-            f": no call read just the {departure.text} tokens before it; one added "
-            f"{departure.read} to {departure.held}"
+            f": no call read just the {counted(departure.text, 'token')} before it; one "
+            f"added {departure.read} to {departure.held}"
         )
     if departure.position_id in (None, departure.held):
         return where
@@ -95,7 +96,9 @@ def uncertified(law: LawReading, budget: StateBudget, *, needed: int | None, exe
     if exempt or (law.certified is not None and law.certified <= budget.epsilon):
         return ""
     bound = 1.0 if law.certified is None else law.certified
-    more = f"about {needed} sequences are needed" if needed else "its law is too large"
+    more = "its law is too large"
+    if needed:
+        more = f"about {counted(needed, 'sequence')} {are(needed)} needed"
     return f"U = {bound:.3g}, epsilon = {budget.epsilon:g}: {more}"
 
 
@@ -103,7 +106,7 @@ def _steps(steps: StepReading) -> list[str]:
     first = steps.first[0]
     if first is None or not steps.readable:
         return []
-    share = f"{steps.departing[0]} of {steps.sequences} sequences"
+    share = f"{steps.departing[0]} of {counted(steps.sequences, 'sequence')}"
     return [f"the target's state departs from the text in {share}; {described(first)}"]
 
 
@@ -111,7 +114,7 @@ def _draft(steps: StepReading, *, broken: bool) -> list[str]:
     first = steps.first[1]
     if first is None or not steps.readable or steps.first[0] is not None:
         return []
-    share = f"{steps.departing[1]} of {steps.sequences} sequences"
+    share = f"{steps.departing[1]} of {counted(steps.sequences, 'sequence')}"
     effect = "" if broken else f"; {SLOW}"
     return [f"the draft's state departs from the text in {share}; {described(first)}{effect}"]
 

@@ -14,6 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from audit.counts import Table
+from audit.plural import are, counted
 from audit.state.world import World
 from audit.statistics.certificate import look_delta, trials_needed
 from audit.statistics.e_process import Gate
@@ -120,12 +121,14 @@ class LawWatch:
         found, test = [], self.impossible()
         if test.p_value <= look_alpha(self.budget.level(StateBudget.IMPOSSIBLE), self.parts):
             found.append(
-                f"{test.events} of {test.n} sequences are impossible: the target never goes on so"
+                f"{test.events:,} of {counted(test.n, 'sequence')} {are(test.events)} impossible: "
+                "the target never goes on so"
             )
         if self.gate.log_e_max >= self.budget.log_threshold(StateBudget.LAW):
             power = self.gate.log_e_max / math.log(10)
             found.append(
-                f"the law of {self.world.length} tokens is not the target's: e-value 10^{power:.1f}"
+                f"the law of {counted(self.world.length, 'token')} is not the target's: e-value "
+                f"10^{power:.1f}"
             )
         return tuple(found)
 

@@ -26,7 +26,10 @@ SHORT = (torch.float16, torch.bfloat16)
 
 @dataclass(frozen=True)
 class Reading:
-    """One thing that the law tells; size: its constant, or what it does to a probability."""
+    """One thing that the law tells; says: what the sampler does, to be read after "it".
+
+    size: its constant, or what it does to a probability.
+    """
 
     name: str
     says: str
@@ -144,7 +147,7 @@ def _levels(tests: Tests) -> Iterable[Reading]:
         if levels * (2 * wide) ** len(told) > CHANCE:
             return
         if _whole(told * levels, wide) and not _whole(tests.p * levels, wide):
-            yield Reading("levels", f"its coin has {levels} values", float(levels))
+            yield Reading("levels", f"tests with a coin of {levels} values", float(levels))
             return
 
 

@@ -18,7 +18,7 @@ Lengths = Mapping[int, Mapping[tuple[int, ...], Fraction]]
 
 
 def used_twice(prober: Prober, maps: Mapping[int, Node]) -> tuple[str, ...]:
-    """Returns a sentence for each number that some block uses for more than one decision."""
+    """Returns what the sampler does by each number that some block uses for several decisions."""
     found: dict[str, None] = {}
     if prober.blocks.case.tree is not None:
         return ()
@@ -37,9 +37,9 @@ def _said(prober: Prober, node: Split) -> str:
     unit = prober.layout.by_column[node.column]
     number = f"number {node.column - unit.start + 1} of {unit.name}"
     if len(tests) > 1:
-        return f"{number} decides the tests of {len(tests)} drafted tokens"
+        return f"decides the tests of {len(tests)} drafted tokens by one number, {number}"
     if tests and draws:
-        return f"{number} decides the test of drafted token {tests[0]} and draws what replaces it"
+        return f"tests drafted token {tests[0]} and draws what replaces it by one number, {number}"
     return ""
 
 

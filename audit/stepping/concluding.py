@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from audit.judgement.proposals import ClaimedDistance
+from audit.plural import counted
 from audit.samplers.interface import Facts
 from audit.stepping.apart import Apart
 from audit.stepping.claims import MATCH, RATIO
@@ -84,16 +85,16 @@ def told(verdict: Verdict, cases: Sequence[StepCase], facts: Facts) -> Iterator[
         yield sentence + ("; what is emitted does not rest on it" if right else "")
     if unclaimed:
         yield (
-            f"no q is claimed in {unclaimed:,} of {rounds:,} rounds: there, only a rule that "
-            "ignores q preserves the target"
+            f"no q is claimed in {unclaimed:,} of {counted(rounds, 'round')}: there, only a rule "
+            "that ignores q preserves the target"
         )
     if changed := rule_changed(cases, facts):
         yield changed
     rejections = sum(case.rejections for case in cases)
     if rounds and rejections < _FEWEST_REJECTIONS:
         yield (
-            f"{rejections} of {rounds:,} rounds rejected a draft: next to nothing is known of the "
-            "token drawn after a rejection"
+            f"{rejections} of {counted(rounds, 'round')} rejected a draft: next to nothing is "
+            "known of the token drawn after a rejection"
         )
 
 

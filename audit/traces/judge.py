@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from audit.plural import are, counted
 from audit.statistics.impossible import ImpossibleEvents
 from audit.traces.evidence import RuleReading, TraceEvidence
 from audit.traces.faults import HEADLINE
@@ -38,7 +39,8 @@ def trace_verdict(watch: TraceWatch, evidence: TraceEvidence, *, cut_short: str 
     if sentence := watch.dependent or watch.dependence():
         return Verdict(Outcome.DEPENDENT, sentence, level=LEVEL)
     if cut_short:
-        sentence = f"no verdict: {cut_short} after {evidence.rounds} rounds; nothing failed"
+        after = counted(evidence.rounds, "round")
+        sentence = f"no verdict: {cut_short} after {after}; nothing failed"
         return Verdict(Outcome.NO_VERDICT, sentence, level=LEVEL)
     if not evidence.judged:
         return _greedy_verdict(evidence, watch.budget)
@@ -84,15 +86,16 @@ def _missing(evidence: TraceEvidence, budget: Budget) -> tuple[str, ...]:
         found.append("without draft rows neither the ratio order nor the commonest fault is judged")
     if evidence.unjudged:
         found.append(
-            f"{evidence.unjudged} emitted tokens follow one that was not drafted, so that their "
+            f"{counted(evidence.unjudged, 'emitted token')} behind one that was not drafted: their "
             "target rows are not in the trace"
         )
     widest = max(order.upper for order in evidence.orders)
     if widest > budget.epsilon:
         more = max(tokens_needed(budget.epsilon, budget.delta / 2) - evidence.judged, 0)
+        tokens = f"about {counted(more, 'more token')}" if more else "more tokens"
         found.append(
-            f"U = {widest:.3g} for the pooled bins, epsilon = {budget.epsilon:g}: "
-            f"{f'about {more} more tokens are needed' if more else 'more tokens are needed'}"
+            f"U = {widest:.3g} for the pooled bins, epsilon = {budget.epsilon:g}: {tokens} "
+            f"{are(more)} needed"
         )
     if HEADLINE not in evidence.excluded:
         listed = "the rows list too few tokens, or " if evidence.rest > 0 else ""
@@ -104,8 +107,8 @@ def _missing(evidence: TraceEvidence, budget: Budget) -> tuple[str, ...]:
 def _pass_sentence(evidence: TraceEvidence, budget: Budget) -> str:
     widest = max(order.upper for order in evidence.orders)
     sentence = (
-        f"no bias found in {evidence.judged} tokens; TV of the pooled ratio, rank and id bins "
-        f"<= {widest:.3g} with confidence {1 - budget.delta:g}"
+        f"no bias found in {counted(evidence.judged, 'token')}; TV of the pooled ratio, rank and "
+        f"id bins <= {widest:.3g} with confidence {1 - budget.delta:g}"
     )
     if evidence.rest > 0:
         sentence += f"; tokens not listed ({evidence.rest:.2%} of the mass) are seen as one"

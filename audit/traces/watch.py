@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from audit.counts import Table
+from audit.plural import counted
 from audit.statistics.impossible import ImpossibleEvents, impossible_events
 from audit.statistics.independence import Association
 from audit.tracefile.rounds import Round
@@ -142,11 +143,11 @@ class TraceWatch:
         if not (self.biased or self.dependent) and self.gate.log_e >= bar:
             self.dependent = self.dependence()
             if not self.dependent:
-                proof = crossed(self.gate.log_e, bar, f"{tokens} tokens")
+                proof = crossed(self.gate.log_e, bar, counted(tokens, "token"))
                 self.biased = f"the emitted tokens do not follow the recorded target rows: {proof}"
         rule, bar = self.rule, self.budget.log_threshold(RULE_SHARE)
         if rule is not None and not self.unruly and rule.log_e >= bar:
-            self.unruly = crossed(rule.log_e, bar, f"{rule.sums.rounds} rounds")
+            self.unruly = crossed(rule.log_e, bar, counted(rule.sums.rounds, "round"))
 
     def dependence(self) -> str:
         """Returns the sentence that neighbouring rounds are dependent, "" where that is open.

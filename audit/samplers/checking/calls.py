@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from audit.errors import SamplerError
+from audit.plural import counted
 from audit.samplers.batch import checksum_of, tensors
 from audit.samplers.checking.apart import CALLS, Apart, Owner, anything, excluded, mixed_up
 from audit.samplers.checking.checker import Checker
@@ -73,7 +74,7 @@ def _called(checker: Checker, calls: Apart, call: int) -> torch.Tensor:
     try:
         return checker.call(calls.batch(call)).cpu()
     except SamplerError as error:
-        said = f"in a call of {calls.rows} rows that each have tokens of their own:"
+        said = f"in a call of {counted(calls.rows, 'row')} with tokens of its own each:"
         raise SamplerError(f"{said} {checker.sentence(error)}", detail=error.detail) from None
 
 

@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from audit.plural import counted
 from audit.samplers.checking.calls import LENGTHS, apart, repeats, untouched, varies
 from audit.samplers.checking.checker import Checker, Named
 from audit.samplers.checking.report import ContractReport, Finding
@@ -70,7 +71,7 @@ def _rules(checker: Checker) -> Iterator[Finding]:
     """Yields what comes of each rule, in the order in which one reads them."""
     world = checker.world
     worlds: dict[str, list[tuple[str, World]]] = {
-        "rows a call": [(f"{n} rows", replace(world, rows=n)) for n in checker.sizes],
+        "rows a call": [(counted(n, "row"), replace(world, rows=n)) for n in checker.sizes],
         "drafts": [(_shape(s), replace(world, shape=s)) for s in shapes_for(checker.drafting)],
         "vocabularies": [(f"{size} ids", replace(world, vocab=size)) for size in VOCABULARIES],
     }

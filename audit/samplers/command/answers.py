@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from audit.plural import counted
 from audit.samplers.command.requests import VERSION
 from audit.samplers.facts import facts_from, nearest
 from audit.samplers.interface import Facts
@@ -120,7 +121,7 @@ def _listed(value: object, key: str, count: int) -> list[Any]:
     if type(value) is not list:
         raise BadAnswerError(f"gave {_brief(value)} for {key}, not a list of {count}")
     if len(value) != count:
-        raise BadAnswerError(f"gave {key} of {len(value)} rows for a batch of {count}")
+        raise BadAnswerError(f"gave {key} of {counted(len(value), 'row')} for a batch of {count}")
     return value
 
 

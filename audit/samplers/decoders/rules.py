@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from audit.errors import UsageError
-from audit.samplers.facts import nearest
 
 GRAMMARS = ("", "no-repeat")
 Option = int | float | str
@@ -118,7 +117,7 @@ def rules_of(options: Mapping[str, Option]) -> Rules:
 def _wanted(name: str, value: Option) -> str:
     """Returns what the value of a rule must be, "" where it is that."""
     if name == "grammar":
-        return "" if value in GRAMMARS else f"{GRAMMARS[1]}, not {nearest(value, GRAMMARS[1:])}"
+        return "" if value in GRAMMARS else " or ".join(GRAMMARS[1:])
     if isinstance(value, str):
         return "a number"
     if name == "top_k":

@@ -21,7 +21,7 @@ from field_targets import ENTRIES, NOT_RUN, NOTES, Entry
 
 from audit.errors import DraftproofError
 from audit.samplers.adapters.listing import TARGETS
-from audit.samplers.registry import list_samplers
+from audit.samplers.listing import list_samplers
 
 PAGE = Path(__file__).parent.parent / "docs" / "field-report.md"
 

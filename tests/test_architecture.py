@@ -24,6 +24,7 @@ LIGHT_COMMANDS = (
     ["plan", "--help"],
     ["selftest", "--help"],
     ["config", "show"],
+    ["samplers", "list"],
     ["export", "--help"],
     ["init", "--help"],
     ["exact", "article-three-tokens"],

@@ -22,7 +22,8 @@ from audit.samplers.checking.report import ContractReport, Finding
 from audit.samplers.checking.rules import DTYPES, check_contract
 from audit.samplers.checking.worlds import KINDS, World, shapes_for
 from audit.samplers.interface import Facts, LoadedSampler, StepBatch
-from audit.samplers.registry import list_samplers, load_sampler
+from audit.samplers.listing import list_samplers
+from audit.samplers.registry import load_sampler
 from audit.samplers.rules import RULES, SAMPLERS
 from audit.tree import Tree
 
@@ -49,7 +50,8 @@ def test_every_right_rule_keeps_the_contract_in_every_dtype(name):
 
 
 @pytest.mark.parametrize(
-    "name", [row.name for row in list_samplers() if "fault:" in row.name][::15]
+    "name",
+    [row.name for row in list_samplers() if "fault:" in row.name and "verify" in row.levels][::15],
 )
 def test_faults_are_checked_to_the_end_whatever_they_break(name):
     assert len(check_contract(load_sampler(name), seed=3).findings) >= 18
@@ -60,6 +62,28 @@ def test_right_samplers_keep_it_whatever_the_seed(seed):
     for name in ("ratio", "block", "gumbel-coupled", "greedy", "sampler-match"):
         found = check_contract(load_sampler(f"rule:{name}"), seed=seed)
         assert set(results(found)) <= {"other seeds give other rows"}  # greedy
+
+
+class Halves:
+    """A sampler that drafts too."""
+
+    def propose(self, models, generator):
+        raise NotImplementedError
+
+    def verify(self, batch, generator):
+        return ratio(batch, generator)
+
+    __call__ = verify
+
+
+def test_the_levels_of_a_sampler_are_told():
+    assert check_contract(load_sampler("reference")).levels == ("verify", "step", "decode")
+    assert check_contract(load_sampler("rule:target-only")).levels == ("verify",)
+    assert check_contract(load_sampler("fault:lenience@3/10")).levels == ("verify", "step")
+    assert report(ratio).levels == ("verify",)
+    assert report(Halves()).levels == ("verify", "step")
+    text = checking_text(report(Halves()), color=False, width=200)
+    assert "verify, step; this is the contract of verify" in text
 
 
 def test_what_a_sampler_does_not_declare_is_not_asked():

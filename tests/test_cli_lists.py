@@ -8,7 +8,9 @@ import pytest
 
 from audit.cli import execute
 from audit.exact.catalogue import RULES
+from audit.render.listing import sampler_list
 from audit.resources import cases_dir
+from audit.samplers.listing import list_samplers
 
 BROKEN = """
 id = "broken"
@@ -54,6 +56,23 @@ def test_samplers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["samplers", "list"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in ("reference", "rule:ratio", "transformers", "module:object"))
+
+
+def test_into_a_pipe_every_sampler_takes_a_line_with_its_whole_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert execute(["samplers", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [row.name for row in list_samplers()]
+
+
+def test_on_a_narrow_terminal_names_are_folded_and_not_cut() -> None:
+    rows = list_samplers()
+    text = sampler_list(rows, color=False, width=50)
+    assert "…" not in text
+    longest = max((row.name for row in rows), key=len)
+    table = sampler_list([row for row in rows if row.name == longest], color=False, width=40)
+    assert longest in "".join(line.split("  ")[0] for line in table.splitlines())
 
 
 def test_exact_prints_the_numbers_of_the_article(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,15 +20,21 @@ from tree_steps import tree_batch
 
 from audit.errors import SamplerError, UsageError
 from audit.exact.catalogue import rule
+from audit.samplers.adapters.listing import TARGETS
 from audit.samplers.contract import check_output
+from audit.samplers.decoders.faults import KEEPING
+from audit.samplers.decoders.loading import load_decoder
 from audit.samplers.facts import facts_from
 from audit.samplers.faults import FAULTS
 from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.interface import Facts, LoadedSampler
-from audit.samplers.registry import list_samplers, load_sampler, wrap_sampler
+from audit.samplers.listing import list_samplers
+from audit.samplers.registry import load_sampler, wrap_sampler
 from audit.samplers.rules import RULES, SAMPLERS
+from audit.samplers.stepping.loading import load_step, own_names
 from audit.samplers.worker.loading import place_of
 
+LEVELS = ("verify", "step", "decode")
 GOOD = "import torch\ndef verify(batch, generator):\n    return torch.zeros(3, 3).long()\n"
 
 
@@ -51,7 +57,8 @@ def test_every_listed_sampler_of_ours_loads_and_runs_here():
     rows = list_samplers()
     forms = ["module:object", "path/to/file.py:object", "process:COMMAND"]
     assert [row.name for row in rows][-3:] == forms
-    for name in (row.name for row in rows if row.found == "built in"):
+    ours = [row for row in rows if row.found == "built in"]
+    for name in (row.name for row in ours if "verify" in row.levels):
         sampler = load_sampler(name)
         if name not in MAY_EMIT_NOTHING:
             assert call(sampler).shape == (3, 2 if sampler.facts.trees else 3)
@@ -64,10 +71,45 @@ def test_the_list_says_level_drafts_and_version():
     assert rows["rule:block"].drafts == "chain"
     assert rows["rule:target-only"].drafts == "tree, distinct or fixed"
     built_in = [row for row in rows.values() if row.found == "built in"]
-    assert {row.level for row in built_in} == {"verify"}
     assert rows["transformers"].found == f"transformers {metadata.version('transformers')}"
     assert rows["reference"].found == "built in"
-    assert len(built_in) == 1 + len(SAMPLERS)
+    assert len([row for row in built_in if "verify" in row.levels]) == 1 + len(SAMPLERS)
+    assert rows["process:COMMAND"].levels == ("verify",)
+    assert rows["module:object"].levels == rows["path/to/file.py:object"].levels == LEVELS
+
+
+def test_the_list_names_what_each_level_loads():
+    names = [row.name for row in list_samplers()]
+    assert len(names) == len(set(names))
+    listed = {
+        level: {row.name for row in list_samplers()[:-3] if level in row.levels} for level in LEVELS
+    }
+    by_package = {
+        level: {name for name, target in TARGETS.items() if level in target.levels}
+        for level in LEVELS
+    }
+    rules = {f"rule:{id_}" for id_ in RULES}
+    faults = {f"fault:{id_}" for id_ in FAULTS}
+    states = {f"fault:{id_}" for id_ in KEEPING} - {"fault:correct"}
+    both = {"reference", "transformers"}
+    assert listed["verify"] == both | rules | faults | by_package["verify"]
+    assert listed["step"] == {*own_names()} | by_package["step"]
+    assert listed["decode"] == both | states | by_package["decode"]
+
+
+@pytest.mark.parametrize(
+    ("load", "spec", "command"),
+    [
+        (load_sampler, "fault:beam-draft", "step"),
+        (load_sampler, "fault:target-misses-bonus", "state"),
+        (load_step, "rule:target-only", "run"),
+        (load_step, "transformers", "run"),
+        (load_decoder, "fault:reversed-residual", "run"),
+    ],
+)
+def test_a_name_of_another_level_says_which_command_audits_it(load, spec, command):
+    with pytest.raises(UsageError, match=f"is not offered .* `draftproof {command} {spec}`"):
+        load(spec)
 
 
 @pytest.mark.parametrize("id_", sorted(SAMPLERS))

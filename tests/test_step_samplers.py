@@ -180,7 +180,7 @@ def test_our_own_are_named():
     [
         ("refrence", "sampled", "no step sampler is named 'refrence'; did you mean reference"),
         ("fault:argmax-drat", "sampled", "did you mean fault:argmax-draft"),
-        ("rule:recursive-rejection", "sampled", "no step sampler is named"),
+        ("rule:recursive-rejection", "sampled", "`draftproof run rule:recursive-rejection`"),
         ("reference", "argmax", "no drafts are named 'argmax'; did you mean argmax-draft"),
         ("examples/step_sampler.py:Engine", "argmax-draft", "drafts for itself"),
         (

@@ -11,6 +11,7 @@ from audit.cli.color import color_option, stdout_color
 from audit.cli.options import Finite, seed_option
 from audit.cli.output import check_places, emit, stdout_width, write_forms
 
+UNWRAPPED = 1_000  # columns, more than any line of the list has
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
@@ -22,11 +23,15 @@ def samplers() -> None:
 @samplers.command("list")
 @color_option
 def list_samplers() -> None:
-    """Lists the samplers that draftproof knows: name, level, version or how to install it."""
-    from audit.render.listing import sampler_list
-    from audit.samplers.registry import list_samplers as known
+    """Lists the samplers that draftproof knows: name, levels, version or how to install it.
 
-    emit(sampler_list(known(), color=stdout_color(), width=stdout_width()))
+    Into a pipe every sampler takes one line.
+    """
+    from audit.render.listing import sampler_list
+    from audit.samplers.listing import list_samplers as known
+
+    width = stdout_width() if sys.stdout.isatty() else UNWRAPPED
+    emit(sampler_list(known(), color=stdout_color(), width=width))
 
 
 @samplers.command(epilog="Exit codes: 0 the contract is kept, 2 usage, 4 it is broken.")

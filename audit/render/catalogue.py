@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from audit.exact.rule import Rule
-from audit.render.text import plain_table, rendered
+from audit.render.terminal import plain_table, rendered
 from audit.tree import drafts_called
 
 

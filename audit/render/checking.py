@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from audit.render.plain import clean
-from audit.render.text import STYLES, plain_table, rendered
+from audit.render.terminal import STYLES, plain_table, rendered
 from audit.samplers.checking.report import ContractReport, Finding
 
 _SENTENCE_LIMIT = 400
@@ -45,7 +45,7 @@ def offers(report: ContractReport) -> dict[str, str]:
     drafts = " or ".join(f"trees of {kind} siblings" for kind in facts.trees) or "chains"
     rows = f"up to {facts.max_batch:,}" if facts.max_batch else "any number"
     return {
-        "level": report.level,
+        "levels": f"{', '.join(report.levels)}; this is the contract of verify",
         "dtypes": ", ".join(report.dtypes) or "none",
         "drafts": drafts + (" of unequal length" if facts.ragged else ""),
         "rows a call": rows if facts.independent_rows else "one",

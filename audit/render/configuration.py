@@ -9,7 +9,7 @@ from rich.text import Text
 
 from audit.config import Config, Subject
 from audit.render.plain import clean
-from audit.render.text import plain_table, rendered
+from audit.render.terminal import plain_table, rendered
 
 Rows = Iterable[tuple[str, object, str]]
 

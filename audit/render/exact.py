@@ -12,7 +12,7 @@ from rich.text import Text
 from audit.case import Case
 from audit.exact.summary import ExactSummary, RowSummary
 from audit.render.plain import clean
-from audit.render.text import STYLES, plain_table, rendered
+from audit.render.terminal import STYLES, plain_table, rendered
 
 LONGEST_FRACTION = 15
 MOST_TOKENS = 20

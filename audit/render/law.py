@@ -11,7 +11,7 @@ from audit.lawrecord import LawCase, LawRecord
 from audit.plural import counted
 from audit.render.plain import clean, clean_lines
 from audit.render.steered import MODES, edge, told
-from audit.render.text import STYLES, plain_table, rendered
+from audit.render.terminal import STYLES, plain_table, rendered
 from audit.render.words import SIGNS, fixed
 from audit.steered import AcceptTest, LastToken, NotSteered, SteeredEvidence
 from audit.verdict import SCOPE, Verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -10,7 +10,7 @@ from rich.text import Text
 from audit.case import Case, Rows
 from audit.plural import counted
 from audit.render.plain import clean
-from audit.render.text import plain_table, rendered
+from audit.render.terminal import plain_table, rendered
 from audit.tree import Tree
 
 MOST_ROWS = 40
@@ -83,9 +83,13 @@ def _row(rows: Rows, prefix: tuple[int, ...]) -> str:
     return shown + (f", and {counted(more, 'id')} more" if more > 0 else "")
 
 
-def sampler_list(samplers: Sequence[tuple[str, str, str, str]], *, color: bool, width: int) -> str:
-    """Returns a table of what can be audited: name, level, drafts, version or how to get it."""
-    table = plain_table("sampler", "level", "drafts", "found")
-    for name, level, drafts, found in samplers:
-        table.add_row(Text(name), level, drafts, Text(found))
+def sampler_list(
+    samplers: Iterable[tuple[str, Sequence[str], str, str]], *, color: bool, width: int
+) -> str:
+    """Returns a table of what can be audited: name, levels, drafts, version or how to get it."""
+    table = plain_table("sampler", "levels", "drafts", "found")
+    for name, levels, drafts, found in samplers:
+        table.add_row(Text(name), ", ".join(levels), drafts, Text(found))
+    for column in table.columns:
+        column.overflow = "fold"  # nothing is cut, however narrow the terminal
     return rendered([table], color=color, width=width)

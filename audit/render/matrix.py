@@ -17,7 +17,7 @@ from rich.text import Text
 
 from audit.exact.matrix import MEASURES, Cell, FaultMatrix, Measure
 from audit.render.plain import clean
-from audit.render.text import STYLES, plain_table, rendered
+from audit.render.terminal import STYLES, plain_table, rendered
 from audit.render.words import fixed
 
 TITLES: dict[Measure, str] = {

@@ -15,7 +15,7 @@ from audit.exact.comparison import Comparison, Standing
 from audit.exact.optimum import Optimum
 from audit.render.exact import number
 from audit.render.plain import clean
-from audit.render.text import STYLES, plain_table, rendered
+from audit.render.terminal import STYLES, plain_table, rendered
 from audit.render.words import NO_EVIDENCE
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from audit.plan import CasePlan, Plan, Status
 from audit.render.plain import clean
-from audit.render.text import NARROW, STYLES, plain_table, rendered
+from audit.render.terminal import NARROW, STYLES, plain_table, rendered
 from audit.render.words import fixed
 
 NEVER = "over 1e9"

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from audit.render.text import NARROW, STYLES, plain_table, rendered
+from audit.render.terminal import NARROW, STYLES, plain_table, rendered
 from audit.render.words import fixed
 from audit.selftest import Rate, SelfTest
 

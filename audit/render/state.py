@@ -11,7 +11,7 @@ from rich.text import Text
 from audit.exact.state_faults import CHANGING
 from audit.plural import counted
 from audit.render.plain import clean
-from audit.render.text import STYLES, plain_table, rendered
+from audit.render.terminal import STYLES, plain_table, rendered
 from audit.render.words import Sign, e_value, fixed
 from audit.state.record import StateOutcome, StateRecord, WorldResult
 

@@ -11,7 +11,8 @@ from rich.text import Text
 from audit.plural import counted
 from audit.render import suspicion
 from audit.render.plain import clean, clean_lines
-from audit.render.text import NAME_LIMIT, STYLES, plain_table, rendered
+from audit.render.terminal import STYLES, plain_table, rendered
+from audit.render.text import NAME_LIMIT
 from audit.render.words import NOT_TESTED, SIGNS, Sign, e_value, fixed
 from audit.stepping.record import Claim, StepCase, StepRecord
 from audit.verdict import INTERRUPTED, SCOPE, Outcome, Verdict

@@ -1,14 +1,8 @@
-"""A record as text for a terminal: the verdict table, the sentence, its scope, what is not shown.
-
-Texts are built as rich `Text`, never as markup, so that a name in brackets stays a name.
-"""
+"""A record as text for a terminal: verdict table, sentence, scope, what is not shown."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable
-
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -17,10 +11,9 @@ from audit.render import history, suspicion, words
 from audit.render.facts import case_facts
 from audit.render.plain import clean, clean_lines
 from audit.render.steered import steered_lines
+from audit.render.terminal import NARROW, STYLES, plain_table, rendered
 from audit.verdict import INTERRUPTED, SCOPE, Outcome, Verdict
 
-STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
-NARROW = 90
 MOST_FINDINGS = 8
 NAME_LIMIT = 60
 
@@ -44,32 +37,6 @@ def audit_text(record: Record, *, color: bool, width: int, verbose: bool = False
     parts += [Text(line) for line in steered_lines(record.cases)]
     parts += [*_control(record), *_before(record), "", *_notes(record)]
     return rendered(parts, color=color, width=width)
-
-
-def rendered(parts: Iterable[RenderableType], *, color: bool, width: int) -> str:
-    """Returns what rich makes of the parts, without spaces at the ends of lines."""
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        width=width,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    for part in parts:
-        console.print(part)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
-
-
-def plain_table(*headings: str, numbers: Iterable[str] = ()) -> Table:
-    """Returns an empty table without lines; the columns in `numbers` stand to the right."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        number = heading in numbers
-        table.add_column(heading, justify="right" if number else "left", no_wrap=number)
-    return table
 
 
 def _case_table(record: Record, *, narrow: bool) -> Table:

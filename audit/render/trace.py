@@ -10,7 +10,7 @@ from rich.text import Text
 
 from audit.plural import counted
 from audit.render.plain import clean
-from audit.render.text import STYLES, plain_table, rendered
+from audit.render.terminal import STYLES, plain_table, rendered
 from audit.render.words import SIGNS, e_value, fixed, p_value
 from audit.tracerecord import TraceRecord
 from audit.traces.evidence import RuleReading, TraceEvidence

@@ -13,9 +13,8 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -31,6 +30,7 @@ from audit.samplers.facts import facts_from, nearest
 from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.identity_of_object import code_of_object
 from audit.samplers.interface import Facts, LoadedSampler, Sampler
+from audit.samplers.listing import elsewhere
 from audit.samplers.worker.loading import RefusedError, load, place_of
 
 HERE, APART = "the auditing process", "a worker process"
@@ -41,28 +41,6 @@ _OWN_FILES = {
     for name in ("block", "chain", "race", "rowwise", "rules", "faults/*", "trees/*")
     for path in _FOLDER.glob(f"{name}.py")
 }
-
-
-class SamplerRow(NamedTuple):
-    """A line of `draftproof samplers list`; `found` is a version or how to get one."""
-
-    name: str
-    level: str
-    drafts: str
-    found: str
-
-
-def list_samplers() -> list[SamplerRow]:
-    """Returns every sampler that can be named, and the forms for the user's own."""
-    installed = _found("transformers", transformers_adapter.INSTALL)
-    return [
-        *(SamplerRow(name, "verify", _drafts(name), "built in") for name in _own_names()),
-        SamplerRow("transformers", "verify", "chain", installed),
-        *(_row_of(target) for target in TARGETS.values()),
-        SamplerRow("module:object", "verify", "its own", "anything that can be imported from here"),
-        SamplerRow("path/to/file.py:object", "verify", "its own", "a file of yours"),
-        SamplerRow("process:COMMAND", "verify", "chain", "a program in any language"),
-    ]
 
 
 def load_sampler(
@@ -93,7 +71,8 @@ def load_sampler(
         raise UsageError(f"{spec} names a file but no function of it; write {spec}:verify, say.")
     place, _, name = spec.rpartition(":")
     if not (place and name) or place in ("rule", "fault"):
-        raise UsageError(f"no sampler is named {nearest(spec, _all_names())}")
+        known = nearest(spec, _all_names())
+        raise UsageError(elsewhere(spec, "verify") or f"no sampler is named {known}")
     if in_process:
         return _loaded_here(spec)
     return _loaded_apart(spec, device=device, timeout=timeout, python=python)
@@ -124,12 +103,6 @@ def _own_id(spec: str) -> str:
     return spec.partition(":")[2] or spec.replace("reference", "ratio")
 
 
-def _drafts(spec: str) -> str:
-    """Returns what one of our samplers takes: chains, or which trees."""
-    trees = rule(_own_id(spec)).trees
-    return f"tree, {' or '.join(trees)}" if trees else "chain"
-
-
 def _own(spec: str) -> LoadedSampler:
     entry = rule(_own_id(spec))
     kind, colon, _ = spec.partition(":")
@@ -148,13 +121,6 @@ def _transformers() -> LoadedSampler:
     return LoadedSampler(
         "transformers", verifier, transformers_adapter.FACTS, _here("transformers", code)
     )
-
-
-def _row_of(target: Target) -> SamplerRow:
-    facts = target.facts
-    trees = facts.trees if isinstance(facts, Facts) else ()
-    drafts = f"tree, {' or '.join(trees)}" if trees else "chain"
-    return SamplerRow(target.name, target.level, drafts, target.found)
 
 
 def _adapted(target: Target) -> LoadedSampler:
@@ -211,10 +177,3 @@ def _code(origin: Mapping[str, Any]) -> Mapping[str, str]:
 def _here(spec: str, code: Mapping[str, str]) -> Mapping[str, str]:
     versions = {"python": platform.python_version(), "torch": torch.__version__}
     return {"spec": spec, "runs in": HERE, **versions, **code}
-
-
-def _found(distribution: str, otherwise: str) -> str:
-    try:
-        return f"{distribution} {metadata.version(distribution)}"
-    except metadata.PackageNotFoundError:
-        return f"not found; {otherwise}"

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 
 from audit.errors import SamplerError, UsageError
+from audit.samplers.adapters.packages import INSTALL_TRANSFORMERS
 from audit.samplers.batch import log_probs, seed_from
 from audit.samplers.interface import Facts, StepBatch
 
 # One call of ours loops over up to max_batch rows, a fraction of a second in all.
 FACTS = Facts(declares=("ratio",), ragged=True, max_batch=256, in_process=True)
-INSTALL = "pip install transformers"
 _FIRST = ["candidate_input_ids", "candidate_logits", "candidate_length", "new_logits"]
 # What older releases also ask for: the draft has not ended and its length has no limit.
 _LATER = {"is_done_candidate": False, "last_assistant_token_is_eos": False, "max_matches": 2**31}
@@ -70,7 +70,7 @@ def load_verifier() -> Verifier:
         module = importlib.import_module("transformers.generation.utils")
     except ModuleNotFoundError as error:
         if error.name == "transformers":
-            raise UsageError(f"transformers is not installed; {INSTALL}.") from None
+            raise UsageError(f"transformers is not installed; {INSTALL_TRANSFORMERS}.") from None
         raise _broken("cannot be imported", error) from error
     except Exception as error:
         raise _broken("cannot be imported", error) from error
@@ -82,7 +82,7 @@ def load_verifier() -> Verifier:
 
 def _broken(what: str, error: Exception) -> SamplerError:
     detail = "".join(traceback.format_exception(error))
-    return SamplerError(f"this transformers {what}; {INSTALL}.", detail=detail)
+    return SamplerError(f"this transformers {what}; {INSTALL_TRANSFORMERS}.", detail=detail)
 
 
 def _further_arguments(function: Callable[..., Any]) -> Mapping[str, Any]:
@@ -93,6 +93,6 @@ def _further_arguments(function: Callable[..., Any]) -> Mapping[str, Any]:
     if needed[:4] != _FIRST or unknown:
         raise SamplerError(
             f"_speculative_sampling{inspect.signature(function)} of this transformers is not the "
-            f"function that draftproof knows; {INSTALL}."
+            f"function that draftproof knows; {INSTALL_TRANSFORMERS}."
         )
     return {name: _LATER[name] for name in needed[4:]}

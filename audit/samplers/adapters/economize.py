@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from audit.samplers.adapters.package import Package
+from audit.samplers.adapters.packages import ECONOMIZE as PACKAGE
 from audit.samplers.adapters.target import Target
 from audit.samplers.batch import log_probs, seed_from
 from audit.samplers.chain import emit
@@ -23,7 +23,6 @@ from audit.samplers.rowwise import normalised
 from audit.samplers.trees.walk import emit_path, shape_of
 from audit.tree import ROOT, Drafting, Tree
 
-PACKAGE = Package("economize", "0.3.2", "economize")
 _PREFIX = ("self", "logits")
 _ROW = (*_PREFIX, "drafts", "probs", "selector", "history", "end")
 _BATCH = (*_PREFIX, "draft", "selector", "seq", "ends")

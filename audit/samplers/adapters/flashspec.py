@@ -9,13 +9,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from audit.samplers.adapters.package import Package
+from audit.samplers.adapters.packages import FLASHSPEC as PACKAGE
 from audit.samplers.adapters.target import Target
 from audit.samplers.batch import log_probs
 from audit.samplers.chain import emit
 from audit.samplers.interface import Facts, Sampler, StepBatch
 
-PACKAGE = Package("flashspec", "0.3.1", "flashspec")
 _MODULE = "flashspec.sampling.rejection"
 
 

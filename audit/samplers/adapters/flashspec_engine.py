@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from audit.samplers.adapters.flashspec import PACKAGE
+from audit.samplers.adapters.packages import FLASHSPEC as PACKAGE
 from audit.samplers.adapters.target import Target
 from audit.samplers.decoders.interface import Decoder, DecoderFacts
 from audit.samplers.decoders.rules import Rules

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from audit.samplers.adapters.package import Package
+from audit.samplers.adapters.packages import LITGPT as PACKAGE
 from audit.samplers.adapters.target import Target
 from audit.samplers.decoders.interface import Decoder, DecoderFacts
 from audit.samplers.decoders.rules import Rules
@@ -22,9 +22,6 @@ from audit.samplers.seeding import row_by_row, seeded
 from audit.samplers.stepping.interface import StepSampler
 from audit.samplers.two_model import step_sampler_of
 
-# Its dependencies ask for an older huggingface-hub than transformers 5 does.
-_BESIDE = "--no-deps lightning lightning-utilities torchmetrics jsonargparse psutil "
-PACKAGE = Package("litgpt", "0.5.13", "litgpt", options=_BESIDE)
 _MODULE = "litgpt.generate.speculative_decoding"
 _GENERATE = (
     *("draft_model", "target_model", "prompt", "max_returned_tokens", "temperature", "top_k"),

@@ -16,14 +16,13 @@ import torch
 from torch import Tensor
 
 from audit.errors import UsageError
-from audit.samplers.adapters.package import Package
+from audit.samplers.adapters.packages import MLX_LM as PACKAGE
 from audit.samplers.adapters.target import Target
 from audit.samplers.batch import seed_from
 from audit.samplers.decoders.interface import Decoder, DecoderFacts
 from audit.samplers.decoders.rules import Rules
 from audit.samplers.seeding import row_by_row
 
-PACKAGE = Package("mlx-lm", "0.32.2", "mlx_lm", options="'mlx[cpu]' ")
 _STEP = ("prompt", "model", "draft_model", "stream")
 _SAMPLER = ("temp", "top_p", "min_p", "min_tokens_to_keep", "top_k")
 Logits = Callable[[Tensor], Tensor]

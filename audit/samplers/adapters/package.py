@@ -25,13 +25,15 @@ _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 class Package:
     """A distribution and the release that its adapter was written for.
 
-    module: the top-level module that it installs. options: more words for pip.
+    module: the top-level module that it installs. options: more words for pip. instead: what else
+    does.
     """
 
     distribution: str
     version: str
     module: str
     options: str = ""
+    instead: str = ""
 
     @property
     def install(self) -> str:
@@ -40,7 +42,8 @@ class Package:
         >>> Package("flashspec", "0.3.1", "flashspec").install
         'pip install flashspec==0.3.1'
         """
-        return f"pip install {self.options}{self.distribution}=={self.version}"
+        command = f"pip install {self.options}{self.distribution}=={self.version}"
+        return f"{command}, or {self.instead}" if self.instead else command
 
     @property
     def found(self) -> str | None:
@@ -49,6 +52,13 @@ class Package:
             return metadata.version(self.distribution)
         except metadata.PackageNotFoundError:
             return None
+
+    @property
+    def state(self) -> str:
+        """The installed version in words, or how to install it."""
+        if self.found is None:
+            return f"not found; {self.install}"
+        return f"{self.distribution} {self.found}"
 
     def load(self, module: str) -> ModuleType:
         """Returns a module of the package, imported.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, get_args
 
 from audit.samplers.adapters.package import Package
+from audit.samplers.adapters.packages import Level
 from audit.samplers.decoders.interface import DecoderFacts
 from audit.samplers.interface import Facts
-
-Level = Literal["verify", "decode"]
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,15 @@ class Target:
         return "verify" if isinstance(self.facts, Facts) else "decode"
 
     @property
+    def levels(self) -> tuple[Level, ...]:
+        """All levels at which it is audited."""
+        offered = {self.level, *(["step"] if self.step else [])}
+        return tuple(level for level in get_args(Level) if level in offered)
+
+    @property
     def found(self) -> str:
         """The installed version, or how to install it."""
-        version = self.package.found
-        if version is None:
-            return f"not found; {self.package.install}"
-        return f"{self.package.distribution} {version}"
+        return self.package.state
 
     @property
     def command(self) -> str:

@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ from torch import Tensor
 
 from audit.errors import SamplerError, UsageError
 from audit.samplers.adapters.package import Package
+from audit.samplers.adapters.packages import VLLM
 from audit.samplers.batch import stored_once
 from audit.samplers.interface import RowOptions, StepBatch
 
@@ -34,11 +36,6 @@ _WITH_GPU = {"VLLM_CONFIGURE_LOGGING": "0"}
 
 class Kernels(Package):
     """vLLM, of which only what calls its sampling kernels is imported."""
-
-    @property
-    def install(self) -> str:
-        """How to install it."""
-        return f"pip install vllm=={self.version}, or its kernels alone by docs/targets.md"
 
     def load(self, module: str) -> ModuleType:
         """Returns a module of vLLM. Raises as `Package.load`, or UsageError without Triton."""
@@ -51,7 +48,7 @@ class Kernels(Package):
             return super().load(module)
 
 
-PACKAGE = Kernels("vllm", "0.33.0", "vllm")
+PACKAGE = Kernels(**asdict(VLLM))
 
 
 def place() -> torch.device:

@@ -10,15 +10,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from audit.samplers.adapters.package import Package
+from audit.samplers.adapters.packages import YUNSHU as PACKAGE
 from audit.samplers.adapters.target import Target
 from audit.samplers.batch import log_probs, seed_from
 from audit.samplers.chain import emit
 from audit.samplers.interface import Facts, Sampler, StepBatch
 
-PACKAGE = Package(
-    "yunshu", "0.1.5", "yunshu_engine", options="--no-deps --ignore-requires-python mlx mlx-cpu "
-)
 _MODULE = "yunshu_engine.spec_draft_verifier"
 
 

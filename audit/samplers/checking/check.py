@@ -33,7 +33,7 @@ def check_sampler(
     if spec.startswith(PROCESS):
         protocol = protocol_findings(spec.removeprefix(PROCESS), timeout=timeout)
         if protocol[0].result == "broken":
-            return ContractReport(spec, {}, Facts(), "verify", (), protocol)
+            return ContractReport(spec, {}, Facts(), ("verify",), (), protocol)
     with closing(
         load_sampler(spec, device=device, timeout=timeout, in_process=in_process, python=python)
     ) as sampler:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from audit.errors import SamplerError
+from audit.samplers.adapters.packages import Level
 from audit.samplers.interface import Facts
 
 Result = Literal["kept", "broken", "told", "skipped"]
@@ -26,12 +27,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class ContractReport:
-    """Everything found out about one sampler; `dtypes` are those that it takes."""
+    """Everything found out about one sampler.
+
+    levels: those at which it can be audited. dtypes: those that it takes.
+    """
 
     sampler: str
     identity: Mapping[str, str]
     facts: Facts
-    level: str
+    levels: tuple[Level, ...]
     dtypes: tuple[str, ...]
     findings: tuple[Finding, ...]
 

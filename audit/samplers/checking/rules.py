@@ -10,11 +10,15 @@ import torch
 from torch import Tensor
 
 from audit.plural import counted
+from audit.samplers.adapters.packages import Level
 from audit.samplers.checking.calls import LENGTHS, apart, repeats, untouched, varies
 from audit.samplers.checking.checker import Checker, Named
 from audit.samplers.checking.report import ContractReport, Finding
 from audit.samplers.checking.worlds import KINDS, World, shapes_for
+from audit.samplers.client import WorkerSampler
 from audit.samplers.interface import Batch, LoadedSampler
+from audit.samplers.listing import levels_of
+from audit.samplers.worker.stepping import has_halves
 from audit.tree import Drafting, Tree
 
 VOCABULARIES = (2, 3, 17, 1000)
@@ -46,10 +50,17 @@ def check_contract(
         sampler.name,
         sampler.identity,
         sampler.facts,
-        "verify",
+        _levels(sampler),
         tuple(name for name in DTYPES if name in taken),
         tuple(findings),
     )
+
+
+def _levels(sampler: LoadedSampler) -> tuple[Level, ...]:
+    """Returns the levels of a listed sampler; of a user's those that the object shows."""
+    call = sampler.call
+    halves = call.about["halves"] if isinstance(call, WorkerSampler) else has_halves(call)
+    return levels_of(sampler.name) or (("verify", "step") if halves else ("verify",))
 
 
 def _of_trees(finding: Finding, drafting: Drafting | None) -> Finding:

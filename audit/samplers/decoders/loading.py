@@ -21,6 +21,7 @@ from torch import Tensor
 
 from audit.errors import UsageError
 from audit.samplers.adapters.listing import TARGETS
+from audit.samplers.adapters.packages import INSTALL_TRANSFORMERS
 from audit.samplers.adapters.target import Target
 from audit.samplers.client import refusal
 from audit.samplers.decoders.faults import KEEPING, decoder_of
@@ -36,7 +37,7 @@ from audit.samplers.decoders.rules import RULES, Option
 from audit.samplers.facts import nearest
 from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.identity_of_object import code_of_object
-from audit.samplers.transformers_adapter import INSTALL
+from audit.samplers.listing import elsewhere
 from audit.samplers.worker.loading import RefusedError, load
 
 _OWN = DecoderFacts(models="module", max_batch=None, rules=RULES)
@@ -69,7 +70,7 @@ def _named(spec: str) -> LoadedDecoder:
     if not (place and name) or place == "fault":
         faults = [f"fault:{id_}" for id_ in KEEPING if id_ != "correct"]
         known = nearest(spec, ["reference", "transformers", *faults])
-        raise UsageError(f"no decode loop is named {known}")
+        raise UsageError(elsewhere(spec, "decode") or f"no decode loop is named {known}")
     return _users(spec)
 
 
@@ -105,7 +106,7 @@ def _transformers(form: Option = "assistant", **unknown: Option) -> LoadedDecode
         importlib.import_module("transformers.utils.logging").set_verbosity_error()
     except ModuleNotFoundError as error:
         if error.name == "transformers":
-            raise UsageError(f"transformers is not installed; {INSTALL}.") from None
+            raise UsageError(f"transformers is not installed; {INSTALL_TRANSFORMERS}.") from None
         raise
     from audit.samplers.decoders.transformers_decoder import FORMS, AssistedGeneration
 

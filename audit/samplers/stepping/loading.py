@@ -25,6 +25,7 @@ from audit.samplers.facts import facts_from, nearest
 from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.identity_of_object import code_of_object
 from audit.samplers.interface import Facts
+from audit.samplers.listing import elsewhere
 from audit.samplers.rules import sampler_of
 from audit.samplers.stepping.drafting import DRAFTS
 from audit.samplers.stepping.faults import FAULTS
@@ -64,8 +65,8 @@ def load_step(
     if spec in TARGETS:
         return _adapted(TARGETS[spec])
     if not (place and name):
-        known = [*own_names(), *_adapted_names()]
-        raise UsageError(f"no step sampler is named {nearest(spec, known)}")
+        known = nearest(spec, [*own_names(), *_adapted_names()])
+        raise UsageError(elsewhere(spec, "step") or f"no step sampler is named {known}")
     if in_process:
         return _here(spec)
     return _apart(spec, device=device, timeout=timeout, python=python)
@@ -100,7 +101,8 @@ def own_names() -> list[str]:
 
 def _own(spec: str, drafts: str) -> LoadedStep:
     if spec.partition("@")[0] not in own_names():
-        raise UsageError(f"no step sampler is named {nearest(spec, own_names())}")
+        known = nearest(spec, own_names())
+        raise UsageError(elsewhere(spec, "step") or f"no step sampler is named {known}")
     if drafts not in DRAFTS:
         raise UsageError(f"no drafts are named {nearest(drafts, DRAFTS)}")
     name = spec.partition(":")[2] or "ratio"

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -29,6 +30,33 @@ from audit.tree import Tree
 
 CPU = torch.device("cpu")
 ratio = SAMPLERS["ratio"]
+IN_A_WORKER = """
+import numpy
+import torch
+
+
+def drawing(batch, generator):
+    rows, width, vocab = batch.target_probs.shape
+    tokens = torch.full((rows, width), -1)
+    tokens[:, 0] = torch.randint(vocab, (rows,), generator=generator)
+    return tokens
+
+
+def copying(batch, generator):
+    return drawing(batch, torch.Generator().set_state(generator.get_state()))
+
+
+def reseeding(batch, generator):
+    return drawing(batch, torch.Generator().manual_seed(generator.initial_seed()))
+
+
+def drawing_globally(batch, generator):
+    return drawing(batch, torch.default_generator)
+
+
+def drawing_from_numpy(batch, generator):
+    return drawing(batch, torch.Generator().manual_seed(int(numpy.random.randint(2**31))))
+"""
 Call = Callable[[StepBatch, torch.Generator], Any]
 
 
@@ -61,7 +89,64 @@ def test_faults_are_checked_to_the_end_whatever_they_break(name):
 def test_right_samplers_keep_it_whatever_the_seed(seed):
     for name in ("ratio", "block", "gumbel-coupled", "greedy", "sampler-match"):
         found = check_contract(load_sampler(f"rule:{name}"), seed=seed)
-        assert set(results(found)) <= {"other seeds give other rows"}  # greedy
+        assert set(results(found)) <= {"other seeds give other rows", KEPT_STILL}  # greedy
+
+
+def copying(batch, generator):
+    copy = torch.Generator().set_state(generator.get_state())
+    return ratio(batch, copy)
+
+
+def reseeding(batch, generator):
+    return ratio(batch, torch.Generator().manual_seed(generator.initial_seed()))
+
+
+def drawing_globally(batch, generator):
+    return ratio(batch, torch.default_generator)
+
+
+def drawing_from_numpy(batch, generator):
+    return ratio(batch, torch.Generator().manual_seed(int(np.random.randint(2**31))))
+
+
+KEPT_STILL = "a call moves its generator on"
+
+
+@pytest.mark.parametrize("call", [copying, reseeding])
+@pytest.mark.parametrize("independent", [True, False])
+def test_a_generator_that_is_copied_or_reseeded_from_is_told(call, independent):
+    found = report(call, independent_rows=independent)
+    assert found.exit_code == 0
+    assert results(found)[KEPT_STILL].startswith(
+        "told: two calls with one generator give the same rows"
+    )
+
+
+# A false alarm takes 64 random rows that come twice: (1 - d)^64 of the chance d that one differs.
+@pytest.mark.parametrize("call", [drawing_globally, drawing_from_numpy])
+def test_one_that_draws_elsewhere_is_not_accused_of_it(call):
+    assert KEPT_STILL not in results(report(call))
+
+
+def test_what_does_not_depend_on_a_seed_has_none_to_move_on():
+    assert results(report(SAMPLERS["greedy"]))[KEPT_STILL].startswith("skipped")
+
+
+def test_in_a_worker_it_is_told_too_and_other_sources_are_not(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(IN_A_WORKER)
+    told = {}
+    for name in ("copying", "reseeding", "drawing", "drawing_globally", "drawing_from_numpy"):
+        (told[name],) = (
+            f.result for f in check_sampler(f"{file}:{name}").findings if f.rule == KEPT_STILL
+        )
+    assert told == {
+        "copying": "told",
+        "reseeding": "told",
+        "drawing": "kept",
+        "drawing_globally": "kept",
+        "drawing_from_numpy": "kept",
+    }
 
 
 class Halves:
@@ -378,7 +463,7 @@ def test_the_text_says_what_is_offered_and_the_json_holds_it_all(capsys):
     assert execute(["samplers", "check", "rule:ratio"]) == 0
     shown = capsys.readouterr().out
     assert "float32, float64, bfloat16, float16" in shown
-    assert "the contract is kept: 21 rules" in shown
+    assert "the contract is kept: 22 rules" in shown
     assert execute(["samplers", "check", "rule:ratio", "--json", "-"]) == 0
     read = json.loads(capsys.readouterr().out)
     assert read["exit_code"] == 0

@@ -55,6 +55,14 @@ class WorkerSampler:
         end, reply = self._asked(tensors(batch), generator)
         return self._result(batch, end, reply["parts"])
 
+    def again(self, batch: Batch, generator: torch.Generator) -> Tensor | tuple[Tensor, Tensor]:
+        """Returns as a call does, with the generator that the worker's last call has left there.
+
+        Nothing is seeded in between; `generator` is not asked. Raises SamplerError.
+        """
+        end, reply = self._asked(tensors(batch), None)
+        return self._result(batch, end, reply["parts"])
+
     def step(
         self, models: Models, generator: torch.Generator
     ) -> tuple[Tensor, Tensor | None, Tensor]:
@@ -82,16 +90,23 @@ class WorkerSampler:
         return flat[:drafts].view(rows, gamma), claimed, flat[drafts:].view(rows, gamma + 1)
 
     def _asked(
-        self, given: Mapping[str, Tensor], generator: torch.Generator, *, apart: bool = False
+        self,
+        given: Mapping[str, Tensor],
+        generator: torch.Generator | None,
+        *,
+        apart: bool = False,
     ) -> tuple[int, dict[str, Any]]:
-        """Returns the reply to a request with these tensors, and where its result stands."""
+        """Returns the reply to a request with these tensors, and where its result stands.
+
+        Without a generator the worker goes on with the one that it has.
+        """
         if not self._process.alive:
             raise SamplerError(f"{self._spec} cannot be called: its worker process has ended.")
         self._number += 1
         fields, end = self._write(given)
         request = {
             "number": self._number,
-            "seed": seed_from(generator),
+            "seed": None if generator is None else seed_from(generator),
             "device": str(next(iter(given.values())).device),
             "fields": fields,
             "result": end,

@@ -14,6 +14,8 @@ from audit.samplers.checking.apart import CALLS, Apart, Owner, anything, exclude
 from audit.samplers.checking.checker import Checker
 from audit.samplers.checking.report import Result
 from audit.samplers.checking.worlds import shapes_for
+from audit.samplers.command.sampler import CommandSampler
+from audit.samplers.interface import Batch
 
 Said = tuple[Result, str]
 KEPT: Said = ("kept", "")
@@ -94,9 +96,36 @@ def varies(checker: Checker) -> Said:
     return "told", "it does not use its generator, or nothing that it does is random"
 
 
+def moves_on(checker: Checker) -> Said:
+    """Returns whether calls that share a generator differ, as those of an engine must.
+
+    It is told where _MANY rows come twice although a quarter of them are others with other seeds:
+    of independent rows, whatever their law, in one check of a million at most.
+    """
+    if isinstance(checker.sampler.call, CommandSampler):
+        return "skipped", "its random numbers come with every request"
+    batch, calls = _ordinary(checker)
+    first, second = checker.calls(batch, 0, times=2 * calls).chunk(2)
+    if not torch.equal(first, second):
+        return KEPT
+    other = torch.cat([checker.call(batch, _MANY + call) for call in range(calls)])
+    if (first != other).any(1).sum() < len(first) // 4:
+        return "skipped", "too little of what it does depends on a seed"
+    return "told", (
+        "two calls with one generator give the same rows: it draws from a copy and leaves the "
+        "generator as it was, so that an engine which keeps one repeats its random numbers"
+    )
+
+
 def _many(checker: Checker, numbers: tuple[int, int]) -> Iterator[list[torch.Tensor]]:
     """Yields the rows of some ordinary calls, once for each of two generators."""
+    batch, calls = _ordinary(checker)
+    for number in numbers:
+        yield [checker.call(batch, number * _MANY + call) for call in range(calls)]
+
+
+def _ordinary(checker: Checker) -> tuple[Batch, int]:
+    """Returns a batch of ordinary rows, and the calls of it that have _MANY rows together."""
     rows = max(checker.sizes)
     batch = checker.made(replace(checker.world, rows=rows, kinds=("ordinary rows",)))
-    for number in numbers:
-        yield [checker.call(batch, number * _MANY + call) for call in range(_MANY // rows)]
+    return batch, -(-_MANY // rows)

@@ -7,7 +7,7 @@ is asked nothing more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -66,6 +66,17 @@ class Checker:
         """
         generator = torch.Generator(self.device).manual_seed(self.seed + number)
         return check_output(batch, emitted(self.sampler, batch, generator))
+
+    def calls(self, batch: Batch, number: int, *, times: int) -> Tensor:
+        """Returns the rows of several calls with one generator, which nobody seeds in between.
+
+        Raises SamplerError.
+        """
+        generator = torch.Generator(self.device).manual_seed(self.seed + number)
+        again = getattr(self.sampler.call, "again", self.sampler.call)
+        later = replace(self.sampler, call=again)
+        made = [emitted(one, batch, generator) for one in (self.sampler, *[later] * (times - 1))]
+        return torch.cat([check_output(batch, tokens) for tokens in made])
 
     def kept(self, rule: str, batches: Named) -> Finding:
         """Returns whether all batches are verified within the contract; else the first that is not.

@@ -68,7 +68,9 @@ def batch_of(tensors: dict[str, torch.Tensor]) -> Any:
     return StepBatch(**own, options=RowOptions(**tensors) if tensors else None)
 
 
-def answer(sampler: Any, request: dict[str, Any], file: int) -> dict[str, Any]:
+def answer(
+    sampler: Any, request: dict[str, Any], file: int, generator: torch.Generator
+) -> dict[str, Any]:
     """Returns the reply to one request; its rows stand in the file.
 
     Raises: RefusedError where the sampler fails or breaks its contract: a sentence without subject.
@@ -77,11 +79,9 @@ def answer(sampler: Any, request: dict[str, Any], file: int) -> dict[str, Any]:
     device = request["device"]
     private = {field.name: read_stored(file, field).to(device) for field in fields}
     if TABLES[0] in private:
-        models, generator = Models(**private), seeded(request["seed"], device)
         step = _step_of(sampler, apart=request["apart"])
-        return answer_step(step, models, generator, file, request["result"])
+        return answer_step(step, Models(**private), generator, file, request["result"])
     batch = batch_of({f.name: private[f.name].expand(f.shape) for f in fields})
-    generator = seeded(request["seed"], device)
     output = _call(sampler, batch, generator)
     for field in fields:
         if not torch.equal(read_stored(file, field), private[field.name].cpu()):
@@ -139,14 +139,17 @@ def _call(sampler: Any, batch: Any, generator: torch.Generator) -> Any:
 
 
 def serve(sampler: Any, requests: int, replies: int, file: int) -> None:
-    """Answers requests until the parent closes its end."""
+    """Answers requests until the parent closes its end; one without a seed goes on as it is."""
+    generator = torch.default_generator
     while True:
         try:
             request = receive(requests)
         except (EOFError, OSError):
             return
         try:
-            reply = answer(sampler, request, file)
+            if request["seed"] is not None:
+                generator = seeded(request["seed"], request["device"])
+            reply = answer(sampler, request, file, generator)
         except RefusedError as refused:
             reply = {"error": str(refused), "detail": refused.detail}
         except Exception as error:  # a tensor of a kind that cannot be read, or a lost device

@@ -200,6 +200,6 @@ def _refuse_nothing(reading: _Reading) -> None:
     if first is not None:
         why = f"{first.file}, line {first.line}: {first.field} = {first.value} {first.reason}"
     raise UsageError(
-        f"none of {counted(reading.bad, 'record')} can be judged ({why}); docs/traces.md describes "
+        f"of {counted(reading.bad, 'record')} none can be judged ({why}); docs/traces.md describes "
         "them."
     )

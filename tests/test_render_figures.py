@@ -15,7 +15,7 @@ from audit.render.figures import (
     TRACE_WIDTH,
     deviation_plot,
     evidence_trace,
-    gauges,
+    gauge,
     interval_glyph,
 )
 
@@ -66,19 +66,17 @@ def test_an_old_record_has_no_trace() -> None:
 
 
 def test_what_is_accepted_stands_on_an_axis_up_to_all_drafted_tokens() -> None:
-    # observed .7 (.69 to .71), expected .7, of at most 1; best .7 for the token, .72 for the round
-    first, whole = gauges(BIASED.acceptance)
-    assert (first.most, whole.most) == ("1", "1")
-    assert [first.low, first.observed, first.high] == [0.69 * W, 0.7 * W, 0.71 * W]
-    assert (first.expected, first.best, whole.best) == (0.7 * W, 0.7 * W, 0.72 * W)
-    assert whole.says == "a round: observed 0.7000, expected 0.7000, best possible 0.7200"
+    # observed .7 (.69 to .71), expected .7, best .72, of one drafted token
+    found = gauge(BIASED.acceptance)
+    assert [found.low, found.observed, found.high] == [0.69 * W, 0.7 * W, 0.71 * W]
+    assert (found.most, found.expected, found.best) == (1, 0.7 * W, 0.72 * W)
+    assert found.says == ("accepted tokens: observed 0.7000, expected 0.7000, best possible 0.7200")
 
 
 def test_without_a_known_rule_and_in_an_old_record_less_is_drawn() -> None:
-    old = replace(BIASED.acceptance, expected=None, rules=(), tokens=None)
-    (first,) = gauges(old)
-    assert first.expected is None
-    assert first.says == "first token: observed 0.7000, best possible 0.7000"
+    found = gauge(replace(BIASED.acceptance, expected=None, rules=(), tokens=None))
+    assert found.expected is None
+    assert found.says == "first token: observed 0.7000, best possible 0.7000"
 
 
 def test_long_ids_take_turns_on_two_lines() -> None:

@@ -40,7 +40,7 @@ class CaseView(NamedTuple):
     tables: tuple[FirstTokens, ...] = ()
     glyph: figures.Glyph | None = None
     trace: str = ""
-    gauges: tuple[figures.Gauge, ...] = ()
+    gauge: figures.Gauge | None = None
     plots: tuple[figures.Plot, ...] = ()
 
 
@@ -62,7 +62,7 @@ def _view(case: CaseResult, control: Verdict | None, record: Record) -> CaseView
         tables=_tables(found),
         glyph=figures.interval_glyph(found, record.settings.epsilon),
         trace=figures.evidence_trace(found),
-        gauges=figures.gauges(found.acceptance),
+        gauge=figures.gauge(found.acceptance),
         plots=() if _passed(case) else _plots(found),
     )
 

@@ -32,13 +32,13 @@ class Glyph(NamedTuple):
 
 
 class Gauge(NamedTuple):
-    """What is accepted, of at most `most`: where the marks stand, and what they say.
+    """What is accepted, of at most `most` tokens: where the marks stand, and what they say.
 
     low, observed, high: an interval and its estimate. expected: None where no rule is known.
     """
 
     name: str
-    most: str
+    most: int
     low: float
     observed: float
     high: float
@@ -95,13 +95,12 @@ def interval_glyph(evidence: Evidence, epsilon: float) -> Glyph:
     return Glyph(x(bounds.lower), x(bounds.estimate), x(high), x(epsilon), high > most)
 
 
-def gauges(acceptance: Acceptance) -> tuple[Gauge, ...]:
-    """Returns the acceptance of the first token and, unless a record is old, of a whole round."""
-    first = _gauge("first token", acceptance, most=1)
+def gauge(acceptance: Acceptance) -> Gauge:
+    """Returns the gauge of the tokens that a round accepts; of an old record, of the first one."""
     tokens = acceptance.tokens
     if tokens is None or len(tokens.rounds) < 2:
-        return (first,)
-    return first, _gauge("a round", tokens, most=len(tokens.rounds) - 1)
+        return _gauge("first token", acceptance, most=1)
+    return _gauge("accepted tokens", tokens, most=len(tokens.rounds) - 1)
 
 
 def _gauge(name: str, seen: Acceptance | AcceptedTokens, *, most: int) -> Gauge:
@@ -112,7 +111,7 @@ def _gauge(name: str, seen: Acceptance | AcceptedTokens, *, most: int) -> Gauge:
     known = "" if seen.expected is None else f", expected {fixed(seen.expected)}"
     return Gauge(
         name=name,
-        most=str(most),
+        most=most,
         low=x(seen.low),
         observed=x(seen.observed),
         high=x(seen.high),

@@ -54,14 +54,19 @@ def test_only_what_is_a_small_fraction_is_written_as_one(value: float, said: str
     assert as_fraction(value) == said
 
 
-def test_a_plot_is_made_of_what_has_not_passed_alone() -> None:
+def test_a_plot_is_made_of_what_failed_or_stands_out() -> None:
     nothing = sample.case_result("broken", Outcome.ERROR, None)
-    audit = sample.audit("s", sample.good("fine"), sample.bad("wrong"), nothing)
+    near, far = (
+        sample.case_result(name, Outcome.INCONCLUSIVE, sample.evidence(law, log_e=1.0))
+        for name, law in (("near", sample.NEAR_TARGET), ("far", sample.FULL_TARGET))
+    )
+    audit = sample.audit("s", sample.good("fine"), sample.bad("wrong"), near, far, nothing)
     views = {view.anchor: view for view in case_views(sample.record(audit))}
     assert views["fine"].plots == ()
-    assert len(views["wrong"].plots) == 1
+    assert (len(views["wrong"].plots), len(views["far"].plots)) == (1, 1)
+    assert views["near"].plots == ()
     assert len(views["fine"].tables) == 1
     assert views["fine"].gauge is not None
     assert views["broken"].gauge is None
     assert (views["broken"].tables, views["broken"].glyph, views["broken"].trace) == ((), None, "")
-    assert list(views) == ["broken", "wrong", "fine"]
+    assert list(views) == ["broken", "wrong", "near", "far", "fine"]

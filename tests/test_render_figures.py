@@ -34,7 +34,9 @@ def test_more_than_the_target_stands_above_the_zero_line() -> None:
     first, second, _ = deviation_plot(BIASED.deviation, BIASED.trials).marks
     zero = deviation_plot(BIASED.deviation, BIASED.trials).zero
     assert first.y < zero < second.y
-    assert first.says.startswith("token 0: +0.06000, interval +0.05000 to +0.07000")
+    assert first.says.startswith(
+        "token 0: +0.06000 (+0.05000 to +0.07000); full-target-fallback +0.06000"
+    )
 
 
 def test_marks_stay_inside_the_plot() -> None:
@@ -67,16 +69,15 @@ def test_an_old_record_has_no_trace() -> None:
 
 def test_what_is_accepted_stands_on_an_axis_up_to_all_drafted_tokens() -> None:
     # observed .7 (.69 to .71), expected .7, best .72, of one drafted token
-    found = gauge(BIASED.acceptance)
+    found = gauge(BIASED.acceptance.tokens)
     assert [found.low, found.observed, found.high] == [0.69 * W, 0.7 * W, 0.71 * W]
     assert (found.most, found.expected, found.best) == (1, 0.7 * W, 0.72 * W)
-    assert found.says == ("accepted tokens: observed 0.7000, expected 0.7000, best possible 0.7200")
 
 
-def test_without_a_known_rule_and_in_an_old_record_less_is_drawn() -> None:
-    found = gauge(replace(BIASED.acceptance, expected=None, rules=(), tokens=None))
-    assert found.expected is None
-    assert found.says == "first token: observed 0.7000, best possible 0.7000"
+def test_without_a_known_rule_nothing_is_expected_and_an_old_record_has_no_gauge() -> None:
+    unknown = gauge(replace(BIASED.acceptance.tokens, expected=None, rounds=(1, 1, 1)))
+    assert (unknown.most, unknown.expected, unknown.observed) == (2, None, 0.35 * W)
+    assert gauge(None) is None
 
 
 def test_long_ids_take_turns_on_two_lines() -> None:

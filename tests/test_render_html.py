@@ -21,6 +21,7 @@ from audit.render.html import LARGEST, page
 from audit.render.junit import junit
 from audit.render.markdown import markdown
 from audit.render.sarif import sarif
+from audit.steered import SteeredEvidence
 from audit.verdict import SCOPE, TRUST, Outcome
 
 HOSTILE_CASES = (
@@ -117,8 +118,25 @@ def test_a_failed_case_is_open_and_a_passed_one_closed() -> None:
 def test_the_control_and_what_it_predicts_are_there() -> None:
     assert "fault:full-target-fallback" in PAGE
     assert '<path class="fault1"' not in PAGE  # a passed case has its table of laws alone
-    assert HOSTILE_PAGE.count('<path class="fault1"') == 3
+    assert HOSTILE_PAGE.count('<path class="fault1"') == 1
     assert '<th scope="col">full-target-fallback<th' in PAGE
+
+
+def test_a_law_that_was_read_off_is_certified_without_a_round() -> None:
+    law = SteeredEvidence(
+        map=0.0, generators=0.0, rows=10_000, mismatches=0, calls=1_000, broken_calls=0,
+        delta=1e-3, tolerance=1e-6, mode="Batched", search_calls=9, search_rows=99, edges=(),
+        readings=(),
+    )  # fmt: skip
+    case = sample.case_result("law", Outcome.PASS, None, steered=law)
+    record = sample.record(sample.audit("s", case), control=None)
+    steered = record.settings.model_copy(update={"method": "steered"})
+    text = page(record.model_copy(update={"settings": steered}))
+    # no mismatch in 1,000 calls: h = 1 - .001 ** (1 / 1000) = .0069
+    assert "<td>read off the code<td><td>0.0069<td>" in text
+    assert "nothing was counted" not in text
+    assert "has foretold fresh calls" in text
+    assert "has foretold fresh calls" not in PAGE
 
 
 def test_equal_records_give_equal_bytes() -> None:

@@ -28,7 +28,8 @@ class FirstTokens(NamedTuple):
 class CaseView(NamedTuple):
     """One case as the template needs it; None, "" and () where nothing was counted.
 
-    plots: only where a case has not passed, since the tables say the same.
+    plots: only of a case that failed, or did not pass and shows a token off the target's law, since
+    the tables say the same.
     """
 
     result: CaseResult
@@ -62,13 +63,18 @@ def _view(case: CaseResult, control: Verdict | None, record: Record) -> CaseView
         tables=_tables(found),
         glyph=figures.interval_glyph(found, record.settings.epsilon),
         trace=figures.evidence_trace(found),
-        gauge=figures.gauge(found.acceptance),
-        plots=() if _passed(case) else _plots(found),
+        gauge=figures.gauge(found.acceptance.tokens),
+        plots=_plots(found) if _needs_a_plot(case, found) else (),
     )
 
 
 def _passed(case: CaseResult) -> bool:
     return case.verdict.outcome is Outcome.PASS
+
+
+def _needs_a_plot(case: CaseResult, found: Evidence) -> bool:
+    failed = words.SIGNS[case.verdict.outcome].tone == "bad"
+    return failed or (not _passed(case) and bool(words.first_token(found)))
 
 
 def case_anchor(case_id: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from audit.evidence import REST, Acceptance, AcceptedTokens, Deviation, Evidence
-from audit.render.words import cell, fixed
+from audit.evidence import REST, AcceptedTokens, Deviation, Evidence
+from audit.render.words import cell
 
 GLYPH_WIDTH = 132.0
 EPSILONS_SHOWN = 3.0
@@ -32,19 +32,17 @@ class Glyph(NamedTuple):
 
 
 class Gauge(NamedTuple):
-    """What is accepted, of at most `most` tokens: where the marks stand, and what they say.
+    """What a round accepts, of at most `most` tokens.
 
     low, observed, high: an interval and its estimate. expected: None where no rule is known.
     """
 
-    name: str
     most: int
     low: float
     observed: float
     high: float
     best: float
     expected: float | None
-    says: str
 
 
 class Mark(NamedTuple):
@@ -95,30 +93,18 @@ def interval_glyph(evidence: Evidence, epsilon: float) -> Glyph:
     return Glyph(x(bounds.lower), x(bounds.estimate), x(high), x(epsilon), high > most)
 
 
-def gauge(acceptance: Acceptance) -> Gauge:
-    """Returns the gauge of the tokens that a round accepts; of an old record, of the first one."""
-    tokens = acceptance.tokens
+def gauge(tokens: AcceptedTokens | None) -> Gauge | None:
+    """Returns the gauge of the tokens that a round accepts, None for an old record."""
     if tokens is None or len(tokens.rounds) < 2:
-        return _gauge("first token", acceptance, most=1)
-    return _gauge("accepted tokens", tokens, most=len(tokens.rounds) - 1)
+        return None
+    most = len(tokens.rounds) - 1
 
-
-def _gauge(name: str, seen: Acceptance | AcceptedTokens, *, most: int) -> Gauge:
     def x(value: float) -> float:
         return round(GAUGE_WIDTH * min(value / most, 1.0), 1)
 
-    expected = None if seen.expected is None else x(seen.expected)
-    known = "" if seen.expected is None else f", expected {fixed(seen.expected)}"
-    return Gauge(
-        name=name,
-        most=most,
-        low=x(seen.low),
-        observed=x(seen.observed),
-        high=x(seen.high),
-        best=x(seen.best),
-        expected=expected,
-        says=f"{name}: observed {fixed(seen.observed)}{known}, best possible {fixed(seen.best)}",
-    )
+    expected = None if tokens.expected is None else x(tokens.expected)
+    low, observed, high = map(x, (tokens.low, tokens.observed, tokens.high))
+    return Gauge(most, low, observed, high, x(tokens.best), expected)
 
 
 def evidence_trace(evidence: Evidence) -> str:
@@ -178,10 +164,8 @@ def _column(
 
 def _says(what: str, column: tuple[float, ...], names: tuple[str, ...]) -> str:
     share, low, high, *predicted = column
-    faults = "".join(
-        f"; {name} predicts {value:+.5f}" for name, value in zip(names, predicted, strict=True)
-    )
-    return f"{what}: {share:+.5f}, interval {low:+.5f} to {high:+.5f}{faults}"
+    faults = "".join(f"; {name} {value:+.5f}" for name, value in zip(names, predicted, strict=True))
+    return f"{what}: {share:+.5f} ({low:+.5f} to {high:+.5f}){faults}"
 
 
 def _round_up(value: float) -> float:

@@ -54,7 +54,7 @@ def steered_facts(found: Steered) -> list[tuple[str, str]]:
     facts = [
         ("Read off the code", statement(found)),
         ("Calls for it", _calls(found)),
-        *(("It", clean(says, _TEXT)) for says in told(found)[:MOST_READINGS]),
+        *(("The code", clean(says, _TEXT)) for says in told(found)[:MOST_READINGS]),
         *(("Edge", clean(edge(one), _TEXT)) for one in found.edges[:MOST_EDGES]),
     ]
     if found.to_declared is not None:

@@ -29,13 +29,13 @@ _LEVEL = 1e-4  # of a comparison that only explains
 class Apart:
     """What the verifying half shows on drafts of another proposal.
 
-    verdict: None where it was not asked. differ: the p-value that such rounds have another law than
-    whole ones, where that is why those fail, else None. not_tested: why a failure leaves the
-    question open, "" where it does not, or where nothing failed.
+    verdict: None where it was not asked. log_e: the natural log of the e-value that such rounds
+    have another law than whole ones, where that is why those fail, else None. not_tested: why a
+    failure leaves the question open, "" where it does not, or where nothing failed.
     """
 
     verdict: Verdict | None = None
-    differ: float | None = None
+    log_e: float | None = None
     not_tested: str = ""
     interrupted: bool = False
 
@@ -109,7 +109,7 @@ def _compared(other: Campaign, failed: Sequence[Monitor], verdict: Verdict) -> A
     ]
     log_e = sum(log_e_of_difference(*pair) for pair in pairs)
     if log_e >= -math.log(_LEVEL):
-        return Apart(verdict, differ=math.exp(-log_e))
+        return Apart(verdict, log_e=log_e)
     why = (
         f"{other.looks[0]:,} rounds on drafts of another proposal neither fail nor differ from "
         "these; more rounds would tell (a larger --tier)"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from audit.judgement.preservation import power_of_ten
 from audit.judgement.proposals import ClaimedDistance
 from audit.plural import counted
 from audit.samplers.interface import Facts
@@ -33,8 +34,8 @@ def concluded(verdict: Verdict, cases: Sequence[StepCase], apart: Apart) -> Verd
     if verdict.outcome is not Outcome.FAIL:
         return verdict
     cause = wrong_claim(cases)
-    if not cause and apart.differ is not None:
-        cause = f"{SHARED} (p = {apart.differ:.2g})"
+    if not cause and apart.log_e is not None:
+        cause = f"{SHARED} (e-value {power_of_ten(apart.log_e)})"
     if not cause:
         return verdict
     faults = (_worst(cases).claim.fault,) if wrong_claim(cases) else ()
@@ -81,8 +82,7 @@ def told(verdict: Verdict, cases: Sequence[StepCase], facts: Facts) -> Iterator[
     rounds = sum(case.rounds for case in cases)
     unclaimed = sum(case.claim.unclaimed for case in cases)
     if verdict.outcome is not Outcome.FAIL and (sentence := wrong_claim(cases)):
-        right = verdict.outcome is Outcome.PASS
-        yield sentence + ("; what is emitted does not rest on it" if right else "")
+        yield sentence + (_all_the_same(cases) if verdict.outcome is Outcome.PASS else "")
     if unclaimed:
         yield (
             f"no q is claimed in {unclaimed:,} of {counted(rounds, 'round')}: there, only a rule "
@@ -98,23 +98,35 @@ def told(verdict: Verdict, cases: Sequence[StepCase], facts: Facts) -> Iterator[
         )
 
 
+def _all_the_same(cases: Sequence[StepCase]) -> str:
+    """Returns what it means that rounds with a wrong claim pass."""
+    if _ignores_q(cases):
+        return "; what is emitted does not rest on it"
+    return "; what is emitted stays within epsilon on these cases all the same"
+
+
 def rule_changed(cases: Sequence[StepCase], facts: Facts) -> str:
     """Returns that drafts are kept as if q were unknown where the ratio rule was expected.
 
     That is what declared rules, and else a claimed q, let expect. "" where it is not so.
     """
     expected = RATIO in facts.declares if facts.declares else _claims_something(cases)
-    seen = [case for case in cases if case.rounds]
-    followed = [all(name in case.first_draft.fits for case in seen) for name in (RATIO, MATCH)]
-    if not seen or not expected or followed != [False, True]:
+    if not expected or not _ignores_q(cases):
         return ""
-    shown = max(seen, key=lambda case: case.first_draft.by_ratio - case.first_draft.by_match)
+    shown = max(cases, key=lambda case: case.first_draft.by_ratio - case.first_draft.by_match)
     first = shown.first_draft
     return (
         f"rule changed: drafts are kept as by {MATCH}, which ignore q ({shown.id}: the first draft "
         f"is kept in {first.observed:.3g} of the rounds, {first.by_match:.3g} expected so, "
         f"{first.by_ratio:.3g} by the ratio rule)"
     )
+
+
+def _ignores_q(cases: Sequence[StepCase]) -> bool:
+    """Whether first drafts are kept as by a rule that ignores q, and not as by the ratio rule."""
+    seen = [case.first_draft.fits for case in cases if case.rounds]
+    by_match, by_ratio = (all(name in fits for fits in seen) for name in (MATCH, RATIO))
+    return bool(seen) and by_match and not by_ratio
 
 
 def _claims_something(cases: Sequence[StepCase]) -> bool:

@@ -1,7 +1,12 @@
-"""Three records for a browser: failing with hostile names, passing, and of a large vocabulary."""
+"""Records and pages for a browser.
+
+Three runs: failing with hostile names, passing, and of a large vocabulary. Two audits at the step
+level: failing with every paragraph that its page may have and hostile texts, and passing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import sample_record as sample
@@ -10,7 +15,13 @@ from audit.diagnosis.results import Departure, Diagnosis, Estimate, Suspect
 from audit.evidence import REST
 from audit.exact.catalogue import RULES
 from audit.record import CaseResult, Record, Visibility
-from audit.verdict import Outcome
+from audit.render.html import page
+from audit.render.step_page import step_page
+from audit.samplers.stepping.loading import load_step
+from audit.settings import Settings
+from audit.stepping.auditing import run_step
+from audit.stepping.record import StepRecord
+from audit.verdict import INTERRUPTED, Outcome
 
 
 def visibility(cases: int) -> tuple[Visibility, ...]:
@@ -75,3 +86,38 @@ def large() -> Record:
 
 
 RECORDS = {"failing": failing, "passing": passing, "large": large}
+
+
+def stepped(sampler: str, *cases: str) -> StepRecord:
+    """Returns the audit of one of our step samplers, with no verdict where it does not fail."""
+    return run_step(load_step(sampler), cases=cases, settings=Settings(limit=400))
+
+
+def step_failing() -> StepRecord:
+    """Returns a wrong claim, an open one, hostile texts, a traceback and an interruption."""
+    record = stepped("fault:argmax-draft", "article-three-tokens", "one-hot-draft")
+    name = record.sampler.model_copy(update={"name": sample.HOSTILE})
+    changed = {
+        "sampler": name,
+        "command": sample.HOSTILE,
+        "told": (sample.HOSTILE,),
+        "not_tested": sample.HOSTILE,
+        "detail": sample.HOSTILE,
+        "diagnoses": failing().diagnoses,
+        "exit_code": INTERRUPTED,
+    }
+    return record.model_copy(update=changed)
+
+
+def step_passing() -> StepRecord:
+    """Returns a right sampler of which everything was asked."""
+    record = stepped("reference", "article-three-tokens")
+    passed = replace(record.verdict, outcome=Outcome.PASS)
+    return record.model_copy(update={"verdict": passed, "not_excluded": tuple(RULES)})
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    **{name: (lambda made=record: page(made())) for name, record in RECORDS.items()},
+    "step, failing": lambda: step_page(step_failing()),
+    "step, passing": lambda: step_page(step_passing()),
+}

@@ -130,7 +130,7 @@ def legend(record: StepRecord) -> list[str]:
     """Returns what the signs mean that do not speak for themselves, of those that are shown."""
     epsilon = record.settings.epsilon
     said = {
-        _OPEN: "nothing refutes the claim, and U, the bound on its TV, is above epsilon "
+        _OPEN: "nothing refutes the claim, and the bound on its TV is above epsilon "
         f"{epsilon:g}: more rounds would tell (a larger --tier).",
         _NONE: "no q was claimed in the rounds that were made.",
     }

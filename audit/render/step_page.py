@@ -23,10 +23,12 @@ def step_page(record: StepRecord) -> str:
     made = environment()
     made.filters.update(
         claim_tone=lambda claim: claim_sign(claim, epsilon).tone,
+        share="{:.3f}".format,
         claim_word=lambda claim: claim_sign(claim, epsilon).sign,
     )
     text = made.get_template(TEMPLATE).render(
         record=record,
+        diagnoses=record.diagnoses,
         cases=worst_first(record.cases),
         claims=wrong_first(record.cases),
         settings=settings_line(record),

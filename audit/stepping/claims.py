@@ -44,7 +44,7 @@ def claim_of(watch: ProposalWatch) -> tuple[Claim, bool]:
         furthest=seen.furthest,
         rounds=seen.rounds,
         unclaimed=int(seen.unclaimed[0].sum()),
-        drawn=drawn.words,
+        drawn=drawn.words if seen.rounds else "nothing",
         claimed=claimed.words,
         fault=_FAULTS.get((drawn.kind, claimed.kind), "") if wrong else "",
     )

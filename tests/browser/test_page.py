@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser_records import RECORDS, failing
+from browser_records import PAGES, failing
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from audit.render.html import page as render
@@ -41,11 +41,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Returns the addresses of three pages."""
+    """Returns the addresses of all pages."""
     folder = tmp_path_factory.mktemp("page")
-    for name, record in RECORDS.items():
-        (folder / f"{name}.html").write_text(render(record()), encoding="utf-8")
-    return {name: (folder / f"{name}.html").as_uri() for name in RECORDS}
+    for name, made in PAGES.items():
+        (folder / f"{name}.html").write_text(made(), encoding="utf-8")
+    return {name: (folder / f"{name}.html").as_uri() for name in PAGES}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def opened(browser: Browser, address: str, **options: object) -> tuple[Page, lis
     return page, noise
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_nothing_is_requested_nothing_fails_nothing_overflows(
     browser: Browser, reports: dict[str, str], name: str, scheme: str
@@ -80,7 +80,7 @@ def test_nothing_is_requested_nothing_fails_nothing_overflows(
     page.context.close()
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_nothing(
     browser: Browser, reports: dict[str, str], name: str, scheme: str
@@ -216,7 +216,7 @@ def test_print_opens_every_case(browser: Browser, report: str) -> None:
     page.context.close()
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", PAGES)
 def test_paper_is_wide_enough(browser: Browser, reports: dict[str, str], name: str) -> None:
     page, _ = opened(browser, reports[name], viewport={"width": 760, "height": 1000})
     page.emulate_media(media="print")

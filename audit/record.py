@@ -89,8 +89,13 @@ class CaseResult(_Model):
     def certified(self) -> float | None:
         """The smallest TV that is certified, by sampled rounds or by the law; None for nothing."""
         sampled = self.evidence.certified if self.evidence else None
-        law = self.steered.bound if isinstance(self.steered, SteeredEvidence) else None
-        return min((bound for bound in (sampled, law) if bound is not None), default=None)
+        bounds = [bound for bound in (sampled, self.law_bound) if bound is not None]
+        return min(bounds, default=None)
+
+    @property
+    def law_bound(self) -> float | None:
+        """The most that the law read off the code is from the target; None where none was read."""
+        return self.steered.bound if isinstance(self.steered, SteeredEvidence) else None
 
     def accepted(self, within: float | None) -> bool:
         """Returns whether a proven bias is certified to be at most `within`."""

@@ -69,6 +69,7 @@ def _about_the_run(record: Record) -> dict[str, object]:
         "record": record,
         "diagnoses": record.diagnoses,
         "steered": steered_lines(record.cases),
+        "laws": words.shows_laws(record.cases),
         "tone": words.run_tone(record),
         "tones": Counter(words.SIGNS[case.verdict.outcome].tone for case in record.cases),
         "trials": words.trials(record),

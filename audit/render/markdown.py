@@ -22,6 +22,7 @@ MOST_ROWS = 40
 MOST_SENTENCES = 8
 NAME_LIMIT, SENTENCE_LIMIT, COMMAND_LIMIT = 60, 300, 1_500  # a character takes up to 6 bytes
 _HEADINGS = ("case", "n", "intended and measured", "TV (null mean)", "bound", "p", "e-value")
+_LAW = "bound by the law of the code"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@-]*")
 _ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "\\`*_[]<>#|~&$@"}
 
@@ -49,20 +50,22 @@ def _headline(audit: Audit) -> str:
 
 
 def _table(record: Record) -> str:
-    rows = worst_first(record)
+    rows, laws = worst_first(record), words.shows_laws(record.cases)
+    headings = [*_HEADINGS, *([_LAW] if laws else [])]
     lines = [
-        f"| {' | '.join(_HEADINGS)} | verdict |",
-        "|---|" + "---:|" * (len(_HEADINGS) - 1) + "---|",
-        *(f"| {' | '.join(_row(one))} |" for one in rows[:MOST_ROWS]),
+        f"| {' | '.join(headings)} | verdict |",
+        "|---|" + "---:|" * (len(headings) - 1) + "---|",
+        *(f"| {' | '.join(_row(one, laws=laws))} |" for one in rows[:MOST_ROWS]),
     ]
     more = len(rows) - MOST_ROWS
     return "\n".join(lines) + (f"\n\nand {counted(more, 'more row')}." if more > 0 else "")
 
 
-def _row(one: Judged) -> list[str]:
+def _row(one: Judged, *, laws: bool) -> list[str]:
     evidence = one.case.evidence if one.case else None
+    law = [words.fixed(one.case.law_bound if one.case else None)] if laws else []
     known = " (expected)" * (one.kind == "expected")
-    return [_name(one.name), *_cells(evidence), _word(one.verdict) + known]
+    return [_name(one.name), *_cells(evidence), *law, _word(one.verdict) + known]
 
 
 def _cells(evidence: Evidence | None) -> list[str]:

@@ -17,8 +17,8 @@ class Numbers(NamedTuple):
 
     token: the first token whose share is farthest from the target's law, whether or not that
     means anything, or, of a large vocabulary, ratio_bin; intended and measured: its two shares.
-    tv_null_mean: what a correct sampler shows on average. tv_bound: the certified U. p_value: of
-    Cressie and Read.
+    tv_null_mean: what a correct sampler shows on average. tv_bound: the certified U of
+    sampled rounds. p_value: of Cressie and Read.
     """
 
     trials: int
@@ -47,17 +47,17 @@ def numbers(evidence: Evidence) -> Numbers:
         trials=evidence.trials,
         token=None if shown.bins else farthest,
         ratio_bin=farthest if shown.bins else None,
-        intended=_rounded(intended),
-        measured=_rounded(measured),
+        intended=rounded(intended),
+        measured=rounded(measured),
         tv=_figure(view.total_variation.estimate),
         tv_null_mean=_figure(view.total_variation.null_mean),
-        tv_bound=_rounded(evidence.certified),
+        tv_bound=rounded(evidence.certified),
         p_value=_figure(view.cressie_read.p_value),
         log10_e_value=_figure(evidence.gate.log_e / math.log(10)),
         acceptance=_figure(acceptance.observed),
         best_acceptance=_figure(acceptance.best),
         emitted_per_round=_figure(acceptance.mean_emitted),
-        smallest_detectable_tv=_rounded(evidence.detectable),
+        smallest_detectable_tv=rounded(evidence.detectable),
         trials_to_certify=evidence.trials_needed,
     )
 
@@ -72,5 +72,6 @@ def _figure(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _rounded(value: float | None) -> float | None:
+def rounded(value: float | None) -> float | None:
+    """Returns a number to six significant digits, None where there is none."""
     return None if value is None else _figure(value)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from audit.record import CaseResult, Record
 from audit.render.findings import REPEAT_LIMIT
-from audit.render.numbers import Numbers, numbers
+from audit.render.numbers import Numbers, numbers, rounded
 from audit.render.plain import clean
 
 _BEFORE = ("sampler", "case", "verdict", "suspects", "vocab_size", "num_speculative_tokens")
-COLUMNS = (*_BEFORE, *Numbers._fields, "seed", "repeat")
+COLUMNS = (*_BEFORE, *Numbers._fields, "law_bound", "seed", "repeat")
 _FORMULA = ("=", "+", "-", "@")
 
 
@@ -31,6 +31,7 @@ def _row(case: CaseResult, record: Record) -> tuple[object, ...]:
         case.vocab_size,
         case.num_speculative_tokens,
         *found,
+        rounded(case.law_bound),
         record.settings.seed,
         _cell(case.repeat, REPEAT_LIMIT),
     )

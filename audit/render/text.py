@@ -29,6 +29,7 @@ def audit_text(record: Record, *, color: bool, width: int, verbose: bool = False
         Text(words.settings_line(record), style="dim"),
         "",
         _case_table(record, narrow=width < NARROW),
+        *([Text(words.LAW_COLUMN, style="dim")] if words.shows_laws(record.cases) else []),
         "",
     ]
     if verbose:
@@ -42,6 +43,7 @@ def audit_text(record: Record, *, color: bool, width: int, verbose: bool = False
 def _case_table(record: Record, *, narrow: bool) -> Table:
     control = {case.id: case.verdict for case in record.control.cases} if record.control else {}
     numbers = ["U"] if narrow else ["trials", "TV", "(null)", "U", "e-value", "p"]
+    numbers = ["law", *numbers] if words.shows_laws(record.cases) else numbers
     table = plain_table("case", "verdict", *numbers, *["control"][: len(control)], numbers=numbers)
     for case in words.worst_first(record.cases):
         table.add_row(
@@ -54,15 +56,16 @@ def _case_table(record: Record, *, narrow: bool) -> Table:
 
 
 def _numbers(case: CaseResult) -> dict[str, str]:
-    evidence, certified = case.evidence, words.fixed(case.certified)
+    evidence, law = case.evidence, words.fixed(case.law_bound)
     if evidence is None:
-        return dict.fromkeys(("trials", "TV", "(null)", "e-value", "p"), "–") | {"U": certified}
+        return dict.fromkeys(("trials", "TV", "(null)", "U", "e-value", "p"), "–") | {"law": law}
     view = evidence.views[0]
     return {
+        "law": law,
         "trials": f"{evidence.trials:,}",
         "TV": words.fixed(view.total_variation.estimate),
         "(null)": f"({words.fixed(view.total_variation.null_mean)})",
-        "U": certified,
+        "U": words.fixed(evidence.certified),
         "e-value": words.e_value(evidence.gate.log_e),
         "p": words.p_value(view.cressie_read.p_value),
     }

@@ -41,6 +41,10 @@ SIGNS = {
 }
 _ORDER = list(Outcome)
 LARGE_VOCABULARY = 1000
+LAW_COLUMN = (
+    "law: the total variation is at most this by the law that is read off the code; the other "
+    "columns are of sampled rounds."
+)
 
 
 def run_tone(record: Record) -> str:
@@ -48,6 +52,11 @@ def run_tone(record: Record) -> str:
     if as_expected(record):
         return "open"
     return "bad" if not_as_expected(record) else SIGNS[record.verdict.outcome].tone
+
+
+def shows_laws(cases: Iterable[CaseResult]) -> bool:
+    """Returns whether a table has a column for the law that is read off the code."""
+    return any(case.steered is not None for case in cases)
 
 
 def drafts_of(num_speculative_tokens: int, tree: Tree | None) -> str:

@@ -23,23 +23,13 @@ from audit.harness.store import RunDirectory
 from audit.judgement.company import mixed_up
 from audit.judgement.dependence import FROZEN
 from audit.judgement.monitor import Monitor
+from audit.judgement.prepare import trials_to_certify
+from audit.progress import Progress, next_decision
 from audit.samplers.interface import LoadedSampler
 from audit.statistics.e_process import log_mean
 from audit.steered import Found
 from audit.tree import Tree
 from audit.verdict import Budget, Verdict
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an audit is; trials over all cases. phase is "audit" or "control"."""
-
-    done_trials: int
-    planned_trials: int
-    case_id: str
-    log_e: float
-    log_threshold: float
-    phase: str
 
 
 @dataclass(eq=False)
@@ -70,6 +60,7 @@ class Campaign:
     interrupted: bool = False
     make_bench: Callable[..., Bench] = Bench
     laws: dict[str, Found] = field(default_factory=dict)
+    _needed: dict[str, int | None] = field(default_factory=dict)
     _benches: dict[tuple[str, ...], Bench] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -200,10 +191,20 @@ class Campaign:
         self.progress(
             Progress(
                 done_trials=sum(m.trials for m in self.monitors),
-                planned_trials=self.looks[-1] * len(self.monitors),
+                expected_trials=sum(map(self._expected_trials, self.monitors)),
                 case_id=monitor.setup.case.id,
                 log_e=monitor.preservation.log_e,
                 log_threshold=monitor.budget.log_threshold(Budget.PRESERVATION),
                 phase=self.phase,
+                deadline=self.deadline,
             )
         )
+
+    def _expected_trials(self, monitor: Monitor) -> int:
+        """Returns the trials of a case in all, if its sampler is correct."""
+        if not self._wanted(monitor):
+            return monitor.trials
+        name = monitor.setup.case.id
+        if name not in self._needed:
+            self._needed[name] = trials_to_certify(monitor.setup, monitor.budget)
+        return next_decision(self.looks, monitor.trials, self._needed[name])

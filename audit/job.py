@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from audit.attempts import failed_before, refuse_smaller
-from audit.campaign import Campaign, Progress
+from audit.campaign import Campaign
 from audit.case import Case
 from audit.errors import UsageError
 from audit.exact.catalogue import rule
@@ -18,6 +18,7 @@ from audit.harness.store import RunDirectory
 from audit.history import Attempt
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import CaseSetup, extended, set_up
+from audit.progress import Progress
 from audit.samplers.interface import LoadedSampler
 from audit.samplers.registry import load_sampler
 from audit.settings import Settings

@@ -15,12 +15,12 @@ from pathlib import Path
 import torch
 
 from audit.attempts import attempts_in, note, with_attempts
-from audit.campaign import Progress
 from audit.case import Case
 from audit.fitting import cases_for
 from audit.history import Attempt
 from audit.job import Job
 from audit.laws.running import carry_out
+from audit.progress import Progress
 from audit.record import Record
 from audit.recording import record_of
 from audit.samplers.interface import LoadedSampler, Sampler

@@ -6,17 +6,18 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 import sample_record as sample
 
-from audit.campaign import Progress
 from audit.cli import execute, progress
 from audit.cli.exits import exit_code_of
 from audit.cli.options import MOST_SEED
 from audit.errors import CaseError, DraftproofError, SamplerError, UsageError
+from audit.progress import Progress
 from audit.record import read_record, write_record
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -189,12 +190,38 @@ def test_progress_is_a_line_now_and_then(
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     with progress.shown(quiet=False) as report:
         assert report is not None
+        report(replace(STATE, done_trials=0))
         report(STATE)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(
-        "audit: 1,000 of at most 20,000 trials, article-three-tokens, evidence 1e-1.0 of 1e6.3, "
+        "audit: 1,000 of about 20,000 trials, article-three-tokens, evidence 1e-1.0 of 1e6.3, "
     )
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("done", "deadline", "left"),
+    [
+        (1_500, None, ", about 190 s left"),
+        (1_500, 150.0, ", about 50 s left"),
+        (1_500, 90.0, ", about 0 s left"),
+        (400, None, ""),  # below 2 % of all
+        (400, 150.0, ", about 50 s left"),
+    ],
+)
+def test_what_is_left_goes_by_the_speed_of_late_and_ends_at_the_limit(
+    done: int, deadline: float | None, left: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    # The last 1,200 trials took 12 s, whatever time the 300 before took: 19,000 are left.
+    clock = iter([0.0, 88.0, 100.0])
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 10.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    lines = progress._Lines()
+    for made in (0, 300, done):
+        lines(replace(STATE, done_trials=made, expected_trials=20_500, deadline=deadline))
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"evidence 1e-1.0 of 1e6.3{left}")
 
 
 def test_a_short_run_says_nothing_and_quiet_says_nothing(

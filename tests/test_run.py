@@ -172,3 +172,13 @@ def test_inference_mode_around_an_audit_changes_nothing():
     with torch.inference_mode():
         done = run_audit("reference", cases=["article-three-tokens"], settings=SMOKE)
     assert done.verdict.outcome is Outcome.PASS
+
+
+def test_progress_counts_the_trials_that_a_correct_sampler_is_expected_to_take():
+    told = []
+    settings = Settings(tier="smoke", epsilon=0.1)
+    run_audit("reference", cases=["basis-1", "identical"], settings=settings, progress=told.append)
+    assert told[0].done_trials < told[0].expected_trials < 2 * settings.cap
+    assert all(one.done_trials <= one.expected_trials for one in told)
+    # Certified at the expected look but for a chance of .1 a case, and at the next one then.
+    assert told[-1].done_trials == told[-1].expected_trials <= 2 * told[0].expected_trials

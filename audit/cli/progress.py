@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from audit.run import Progress
 
 SECONDS_BETWEEN_LINES = 30.0
+EARLY = 0.02  # of the trials: the calls before are small, and slower a trial than all others
 Report = Callable[["Progress"], None]
 
 
@@ -32,7 +34,7 @@ def shown(*, quiet: bool) -> Iterator[Report | None]:
         with _bar() as bar:
             yield _bar_report(bar)
     else:
-        yield _line_report()
+        yield _Lines()
 
 
 def _bar() -> Bar:
@@ -54,38 +56,49 @@ def _bar_report(bar: Bar) -> Report:
 
     def report(state: Progress) -> None:
         if state.phase not in tasks:
-            tasks[state.phase] = bar.add_task("", total=state.planned_trials, phase=state.phase)
+            tasks[state.phase] = bar.add_task("", total=state.expected_trials, phase=state.phase)
         bar.update(
             tasks[state.phase],
             completed=state.done_trials,
-            total=state.planned_trials,
+            total=state.expected_trials,
             description=f"{clean(state.case_id)} {_evidence(state)}",
         )
 
     return report
 
 
-def _line_report() -> Report:
-    last = time.monotonic()
-    begun = last
+class _Lines:
+    """Prints a line now and then; what is left is estimated by the speed since the last one."""
 
-    def report(state: Progress) -> None:
-        nonlocal last
+    def __init__(self) -> None:
+        self._phase, self._time, self._done = "", 0.0, 0
+
+    def __call__(self, state: Progress) -> None:
+        """Takes in how far a phase is."""
         now = time.monotonic()
-        if now - last >= SECONDS_BETWEEN_LINES:
-            last = now
-            click.echo(_line(state, seconds=now - begun), err=True)
+        if state.phase == self._phase:
+            seconds, trials = now - self._time, state.done_trials - self._done
+            if seconds < SECONDS_BETWEEN_LINES or not trials:
+                return
+            click.echo(_line(state, speed=trials / max(seconds, 1e-3), now=now), err=True)
+        self._phase, self._time, self._done = state.phase, now, state.done_trials
 
-    return report
 
-
-def _line(state: Progress, *, seconds: float) -> str:
-    done, planned = state.done_trials, state.planned_trials
-    left = seconds * (planned - done) / max(done, 1)
+def _line(state: Progress, *, speed: float, now: float) -> str:
+    """Returns the line; speed: trials a second."""
     return (
-        f"{state.phase}: {done:,} of at most {planned:,} trials, {clean(state.case_id)}, "
-        f"{_evidence(state)}, {seconds:.0f} s, at most {left:.0f} s left"
+        f"{state.phase}: {state.done_trials:,} of about {state.expected_trials:,} trials, "
+        f"{clean(state.case_id)}, {_evidence(state)}{_left(state, speed=speed, now=now)}"
     )
+
+
+def _left(state: Progress, *, speed: float, now: float) -> str:
+    """Returns what is left, cut by a time limit; "" where it is too early to tell."""
+    limit = math.inf if state.deadline is None else max(0.0, state.deadline - now)
+    left = math.inf
+    if state.done_trials >= EARLY * state.expected_trials:
+        left = (state.expected_trials - state.done_trials) / speed
+    return f", about {min(left, limit):.0f} s left" if min(left, limit) < math.inf else ""
 
 
 def _evidence(state: Progress) -> str:

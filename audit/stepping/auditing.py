@@ -11,7 +11,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
-from audit.campaign import Progress
 from audit.case import Case
 from audit.errors import UsageError
 from audit.fitting import cases_for
@@ -19,6 +18,7 @@ from audit.harness.store import RunDirectory
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import CaseSetup, set_up
 from audit.judgement.proposals import ProposalWatch
+from audit.progress import Progress
 from audit.run import one_thread
 from audit.samplers.stepping.interface import LoadedStep
 from audit.samplers.stepping.loading import load_step, wrap_step

@@ -133,7 +133,7 @@ def test_a_law_that_was_read_off_is_certified_without_a_round() -> None:
     steered = record.settings.model_copy(update={"method": "steered"})
     text = page(record.model_copy(update={"settings": steered}))
     # no mismatch in 1,000 calls: h = 1 - .001 ** (1 / 1000) = .0069
-    assert "<td>read off the code<td><td>0.0069<td>" in text
+    assert "<td>read off the code<td><td>0.0069<br><small>by law</small><td>" in text
     assert "nothing was counted" not in text
     assert "has foretold fresh calls" in text
     assert "has foretold fresh calls" not in PAGE

@@ -78,7 +78,7 @@ def test_without_laws_there_is_no_such_column() -> None:
     plain = sample.record(control=None)
     assert "law:" not in audit_text(plain, color=False, width=110)
     assert "law of the code" not in markdown(plain)
-    assert "by law or rounds" not in page(plain)
+    assert "<small>by " not in page(plain)
 
 
 def test_markdown_has_a_column_each() -> None:

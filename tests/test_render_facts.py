@@ -34,6 +34,16 @@ def test_acceptance_stands_beside_the_rule_and_the_best() -> None:
     assert NO_EVIDENCE in page(sample.record())
 
 
+def test_what_holds_of_the_token_and_of_the_round_is_said_once() -> None:
+    case = sample.good()
+    assert case.evidence is not None
+    assert case.evidence.acceptance.tokens is not None
+    tokens = replace(case.evidence.acceptance.tokens, best=0.7, best_lower=0.7)
+    acceptance = replace(case.evidence.acceptance, tokens=tokens)
+    same = case.model_copy(update={"evidence": replace(case.evidence, acceptance=acceptance)})
+    assert "Accepted a round" not in dict(case_facts(same))
+
+
 def test_a_best_that_is_only_bounded_is_said_to_be() -> None:
     case = sample.good()
     assert case.evidence is not None

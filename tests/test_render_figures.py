@@ -58,7 +58,7 @@ def test_the_evidence_runs_from_the_middle_to_the_bar_and_no_farther() -> None:
     # log e-values 18.1, 90.5, 181 against a bar of 14.5: beyond it at once
     steps = evidence_trace(sample.evidence(sample.FULL_TARGET, log_e=181.0)).split()
     places = [(float(x), float(y)) for x, y in zip(steps[::2], steps[1::2], strict=True)]
-    assert places == [(0, 9), (6, 2), (32, 2), (TRACE_WIDTH, 2)]
+    assert places == [(0, 9), (6, 2), (TRACE_WIDTH, 2)]  # level from 6 to the end
     falling = evidence_trace(sample.evidence(sample.TARGET, log_e=-99.0)).split()
     assert falling[-1] == f"{TRACE_HEIGHT - 3:.0f}"
 

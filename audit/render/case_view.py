@@ -12,7 +12,7 @@ from audit.record import CaseResult, Record
 from audit.render import facts, figures, suspicion, words
 from audit.verdict import Outcome, Verdict
 
-MOST_COUNTS, OF_PASSED = 20, 10
+MOST_COUNTS, OF_PASSED = 20, 8
 _DENOMINATORS, _ROUNDING = 100, 1e-7
 
 
@@ -54,7 +54,8 @@ def case_views(record: Record) -> list[CaseView]:
 def _view(case: CaseResult, control: Verdict | None, record: Record) -> CaseView:
     found = case.evidence
     departures = suspicion.of_case(record.diagnoses, case.id)
-    told = facts.case_facts(case, names=not record.visibility)
+    said = case.verdict.sentence
+    told = facts.case_facts(case, names=not record.visibility, beside=said)
     view = CaseView(case, case_anchor(case.id), control, departures, told, [])
     if found is None:
         return view

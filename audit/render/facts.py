@@ -15,10 +15,11 @@ from audit.render.words import drafts_of, e_value, fixed, p_value, says_nothing_
 Facts = list[tuple[str, str]]
 
 
-def case_facts(case: CaseResult, *, names: bool = True) -> Facts:
+def case_facts(case: CaseResult, *, names: bool = True, beside: str = "") -> Facts:
     """Returns what is known about the case and what its evidence shows.
 
-    names: whether the faults that are not excluded are named or only counted.
+    names: whether the faults that are not excluded are named or only counted. beside: what is said
+    of the case already.
     """
     drafts = drafts_of(case.num_speculative_tokens, case.tree)
     facts = [
@@ -28,7 +29,7 @@ def case_facts(case: CaseResult, *, names: bool = True) -> Facts:
     if case.sampling:
         facts.append(("Sampling rules", clean(case.sampling, 400)))
     if case.steered:
-        facts += steered_facts(case.steered)
+        facts += steered_facts(case.steered, said=beside)
     return facts + (_evidence_facts(case.evidence, names=names) if case.evidence else [])
 
 
@@ -106,10 +107,9 @@ def _conformity_facts(evidence: Evidence) -> Facts:
 
 def _acceptance_facts(acceptance: Acceptance) -> Facts:
     first = _compared(acceptance, acceptance)
-    return [
-        ("Acceptance", f"{first}; no evidence of correctness"),
-        _accepted_fact(acceptance, acceptance.tokens),
-    ]
+    facts = [("Acceptance", f"{first}; no evidence of correctness")]
+    whole = _accepted_fact(acceptance, acceptance.tokens)
+    return facts if whole[1] == first else [*facts, whole]  # a round of one token is the same
 
 
 def _accepted_fact(acceptance: Acceptance, tokens: AcceptedTokens | None) -> tuple[str, str]:

@@ -122,7 +122,19 @@ def evidence_trace(evidence: Evidence) -> str:
         y = TRACE_HEIGHT / 2 - half * min(max(log_e / bar, -1.0), 1.2)
         return f"{TRACE_WIDTH * trials / path[-1][0]:.0f} {y:.0f}"
 
-    return " ".join([point(0, 0.0), *(point(*place) for place in path)])
+    return " ".join(_corners([point(0, 0.0), *(point(*place) for place in path)]))
+
+
+def _corners(points: list[str]) -> list[str]:
+    """Returns the points "x y" without those inside a level stretch, which no one sees.
+
+    >>> _corners(["0 9", "1 9", "5 9", "6 2"])
+    ['0 9', '5 9', '6 2']
+    """
+    levels = [point.split()[1] for point in points]
+    inner = range(1, len(points) - 1)
+    level = {n for n in inner if levels[n - 1] == levels[n] == levels[n + 1]}
+    return [point for n, point in enumerate(points) if n not in level]
 
 
 def deviation_plot(deviation: Deviation, trials: int) -> Plot:

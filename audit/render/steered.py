@@ -47,19 +47,29 @@ def steered_lines(cases: Iterable[CaseResult]) -> list[str]:
     return lines
 
 
-def steered_facts(found: Steered) -> list[tuple[str, str]]:
-    """Returns what steering shows of a case, as terms and values."""
+def steered_facts(found: Steered, *, said: str = "") -> list[tuple[str, str]]:
+    """Returns what steering shows of a case, as terms and values; not what is `said` already."""
     if isinstance(found, NotSteered):
         return [("Read off the code", f"nothing: {clean(found.reason, _TEXT)}")]
+    bound = statement(found)
     facts = [
-        ("Read off the code", statement(found)),
+        *([] if bound in said else [("Read off the code", bound)]),
         ("Calls for it", _calls(found)),
         *(("The code", clean(says, _TEXT)) for says in told(found)[:MOST_READINGS]),
-        *(("Edge", clean(edge(one), _TEXT)) for one in found.edges[:MOST_EDGES]),
+        *_edges(found.edges),
     ]
     if found.to_declared is not None:
         facts.append(("Distance to the declared rule", fixed(found.to_declared)))
     return [*facts, *_agreement(found)]
+
+
+def _edges(edges: Iterable[CodeEdge]) -> list[tuple[str, str]]:
+    """Returns what the generator can give, and the first of what it never gives."""
+    found = [one for one in edges if one.grade != "warning"][:MOST_EDGES]
+    never = [one for one in edges if one.grade == "warning"]
+    more = f"; {len(never) - 1} more of them" if len(never) > 1 else ""
+    facts = [("Edge", clean(edge(one), _TEXT)) for one in found]
+    return facts + [("Edge", clean(edge(one), _TEXT) + more) for one in never[:1]]
 
 
 def _calls(found: SteeredEvidence) -> str:

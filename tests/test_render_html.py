@@ -14,6 +14,7 @@ import pytest
 import sample_record as sample
 
 from audit.embedding import OPEN
+from audit.evidence import Deviation
 from audit.exact.catalogue import RULES
 from audit.record import CaseResult, Visibility, read_record
 from audit.render.case_view import case_anchor
@@ -21,8 +22,8 @@ from audit.render.html import LARGEST, page
 from audit.render.junit import junit
 from audit.render.markdown import markdown
 from audit.render.sarif import sarif
-from audit.steered import SteeredEvidence
-from audit.verdict import SCOPE, TRUST, Outcome
+from audit.steered import Agreement, CodeEdge, CodeReading, SteeredEvidence
+from audit.verdict import SCOPE, TRUST, Outcome, Verdict
 
 HOSTILE_CASES = (
     sample.bad(sample.HOSTILE),
@@ -154,14 +155,37 @@ def test_many_blocks_are_cut_to_twenty_and_the_rest() -> None:
 
 
 def real_looking(number: int) -> CaseResult:
-    """Returns a passed case of the size that cases of two to three tokens have."""
+    """Returns a passed case of about the size of real ones, its law read off beside."""
     found = sample.evidence(sample.NEAR_TARGET, log_e=-1.2345678901)
+    digits = tuple(((7 * number + n) ** 0.5) % 1 for n in range(4))
+    deviation = Deviation((0, 1, 2, 3), digits, (1, 2, 3, 4), digits[::-1], digits, {}, digits)
+    never = CodeEdge("out of range", (0, 0), (0, 0, 3), "torch.rand = exactly 1", 0.0, "warning")
+    law = SteeredEvidence(
+        map=digits[0] * 1e-8, generators=0.0, rows=18_000 + number, mismatches=0, calls=500,
+        broken_calls=0, delta=1e-5, tolerance=3e-6, mode="Batched", search_calls=163,
+        search_rows=35_044 + number, edges=(never, never), to_declared=1.5e-8,
+        readings=(
+            CodeReading("ratio", "accepts with min(1, p / q), up to 4.7e-09", digits[1]),
+            CodeReading("rule ratio", "has the law of ratio", digits[2]),
+        ),
+        agreement=Agreement(10_000, "block 0 0 0", 707, 800.0, 1.0, digits[3]),
+    )  # fmt: skip
     counts = {f"{a} {b} {c}": 1_000 + a for a in range(3) for b in range(3) for c in range(3)}
     path = tuple((1_000 * step, -0.1234 * step) for step in range(1, 13))
     blind = tuple(RULES)[:30]
     case = sample.good(f"case-of-some-length-{number}")
+    follows = replace(sample.conformity(), traces=())
+    found = replace(found, path=path, blind=blind, deviation=deviation, conformity=follows)
+    verdict = Verdict(
+        Outcome.PASS, f"TV to the target <= {digits[0]:.4f} certified; nothing failed"
+    )
     return case.model_copy(
-        update={"counts": counts, "evidence": replace(found, path=path, blind=blind)}
+        update={
+            "counts": counts,
+            "evidence": found,
+            "steered": law,
+            "verdict": Verdict(Outcome.PASS, said),
+        }
     )
 
 

@@ -141,8 +141,8 @@ def _harmless(value: object) -> object:
 
 def asset(name: str) -> Markup:
     """Returns the text of a file without what stands there for its readers alone."""
-    lines = (reports_dir() / name).read_text(encoding="utf-8").splitlines()
-    return Markup("\n".join(line.strip() for line in lines if not line.strip().startswith("//")))
+    lines = map(str.strip, (reports_dir() / name).read_text(encoding="utf-8").splitlines())
+    return Markup("\n".join(line for line in lines if not line.startswith(("//", "/*"))))
 
 
 def policy_of(style: str, script: str) -> Markup:

@@ -54,7 +54,7 @@ def steered_facts(found: Steered, *, said: str = "") -> list[tuple[str, str]]:
     bound = statement(found)
     facts = [
         *([] if bound in said else [("Read off the code", bound)]),
-        ("Calls for it", _calls(found)),
+        ("Search", _calls(found)),
         *(("The code", clean(says, _TEXT)) for says in told(found)[:MOST_READINGS]),
         *_edges(found.edges),
     ]
@@ -73,8 +73,8 @@ def _edges(edges: Iterable[CodeEdge]) -> list[tuple[str, str]]:
 
 
 def _calls(found: SteeredEvidence) -> str:
-    search = f"{found.search_calls:,} of the search ({found.search_rows:,} rows)"
-    return f"{search}, {found.calls:,} of the coupling; {MODES[found.mode]}"
+    """Returns what the search took; the calls of the coupling stand in the bound."""
+    return f"{found.search_calls:,} calls, {found.search_rows:,} rows, {MODES[found.mode]}"
 
 
 def told(found: SteeredEvidence) -> list[str]:
@@ -102,8 +102,5 @@ def _agreement(found: SteeredEvidence) -> list[tuple[str, str]]:
     seen = found.agreement
     if seen is None:
         return []
-    said = disagreement(found) or (
-        f"they agree: {seen.event} departs most, {seen.seen:,} of {seen.trials:,} where "
-        f"{seen.expected:,.1f} are due, p {p_value(seen.p_value)}"
-    )
-    return [("Sampled rounds", said)]
+    agree = f"they agree, p {p_value(seen.p_value)}"
+    return [("Sampled rounds", disagreement(found) or agree)]

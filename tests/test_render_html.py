@@ -176,17 +176,9 @@ def real_looking(number: int) -> CaseResult:
     case = sample.good(f"case-of-some-length-{number}")
     follows = replace(sample.conformity(), traces=())
     found = replace(found, path=path, blind=blind, deviation=deviation, conformity=follows)
-    verdict = Verdict(
-        Outcome.PASS, f"TV to the target <= {digits[0]:.4f} certified; nothing failed"
-    )
-    return case.model_copy(
-        update={
-            "counts": counts,
-            "evidence": found,
-            "steered": law,
-            "verdict": Verdict(Outcome.PASS, said),
-        }
-    )
+    verdict = Verdict(Outcome.PASS, f"TV to the target <= {digits[0]:.4f} certified")
+    changed = {"counts": counts, "evidence": found, "steered": law, "verdict": verdict}
+    return case.model_copy(update=changed)
 
 
 def seen_by(cases: int) -> tuple[Visibility, ...]:

@@ -31,6 +31,7 @@ from audit.verdict import INTERRUPTED, Budget, Outcome, Verdict, exit_code, run_
 __all__ = ["LawSettings", "read_laws"]
 
 DEFAULTS = LawSettings()
+MOST_COUPLED = 100_000_000
 Progress = Callable[[Case, Terms], None]
 
 
@@ -169,3 +170,8 @@ def _check(settings: LawSettings) -> None:
         value = getattr(settings, name)
         if value is not None and not 0 < value < float("inf"):
             raise UsageError(f"{name} = {value!r} is not a positive number.")
+    if settings.coupled is not None and settings.coupled > MOST_COUPLED:
+        raise UsageError(
+            f"coupled = {settings.coupled} is above {MOST_COUPLED} rows a case, which prove up to "
+            "a step of float32 random numbers and take minutes to hours; give fewer."
+        )

@@ -19,6 +19,7 @@ from audit.cli import execute
 from audit.errors import UsageError
 from audit.law import read_laws
 from audit.lawrecord import LawRecord, LawSettings
+from audit.render.law import law_text
 from audit.steered import NotSteered, SteeredEvidence
 from audit.steering import steer
 from audit.verdict import Outcome
@@ -290,3 +291,15 @@ def test_an_interruption_keeps_what_was_read() -> None:
     assert record.interrupted
     assert record.exit_code == 130
     assert [case.id for case in record.cases] == ["mirrored-two"]
+    text = " ".join(law_text(record, color=False, width=110).split())
+    said = "Interrupted in draft-zero, of which nothing counts"
+    assert f"{said}; the cases above were read before." in text
+    none = read_laws("rule:ratio", cases[1:], settings=QUICK, progress=stop)
+    assert f"{said}." in " ".join(law_text(none, color=False, width=110).split())
+
+
+def test_a_proof_that_would_not_end_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["law", "rule:ratio", "--coupled", "10000000000"]) == 2
+    said = capsys.readouterr().err
+    assert "coupled = 10000000000 is above 100000000 rows a case" in said
+    assert said.count("\n") == 1

@@ -151,11 +151,18 @@ def _notes(record: LawRecord) -> Iterable[RenderableType]:
     if any(isinstance(case.evidence, NotSteered) for case in record.cases):
         notes.append("Where no law could be read off, sampling tells: draftproof run.")
     if record.interrupted:
-        notes.insert(0, "Interrupted: the cases above are those that were read.")
+        notes.insert(0, _interruption(record))
     if record.not_excluded is not None:
         unseen = ", ".join(record.not_excluded) or "none"
         notes.append(f"Catalogued faults that the cases that passed do not exclude: {unseen}.")
     return [Text(note, style="dim") for note in notes]
+
+
+def _interruption(record: LawRecord) -> str:
+    """Returns what an interruption leaves: the rows of a proof are fixed before it begins."""
+    left = record.settings.cases[len(record.cases) :]
+    before = "; the cases above were read before" if record.cases else ""
+    return f"Interrupted in {clean(', '.join(left[:1]), _NAME)}, of which nothing counts{before}."
 
 
 def _word(verdict: Verdict) -> str:

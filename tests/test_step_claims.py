@@ -235,6 +235,21 @@ def test_a_law_that_is_not_listed_is_not_named():
     assert claim.fault == ""
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rows_that_are_claimed_in_another_type_are_named(dtype):
+    watch = watch_over(claiming(lambda drafted, rows: rows.to(dtype)), G2, looks=(200,))
+    name = str(dtype).removeprefix("torch.")
+    assert claim_of(watch)[0].claimed == f"{MODEL} rounded to {name}"
+
+
+def test_few_drafts_are_not_taken_for_those_of_another_law():
+    # Of ten drafts (3, 4, 3) the target's row (.2, .5, .3) is the likelier by 5 to 3.
+    ground = Ground.of(article(1))
+    few, many = (np.array([[3, 4, 3]]) * n for n in (1, 100))
+    assert what_was_drawn(ground, few).kind == "row"
+    assert what_was_drawn(ground, many).kind != "row"
+
+
 def test_what_was_seen_of_no_draw_and_no_claim():
     ground = Ground.of(G2)
     nothing = np.zeros(ground.draft.shape)

@@ -28,6 +28,7 @@ UNLISTED, NOTHING, CHANGING = "unlisted", "nothing", "changing"
 _EQUAL = 1e-5  # between a row and itself in float32; a fitted constant may be ten times that off
 _TOP_P = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _MOST_BLOCKS = 4096
+_BEFOREHAND = math.log(100)  # the odds for the draft model's row
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,11 @@ def what_was_drawn(ground: Ground, drawn: Table) -> Reading:
     charge = math.log(max(int(drawn.sum()), 2)) / 2
     return min(
         (one for one in _readings(ground, drawn.astype(np.float64)) if _fits(drawn, one.rows)),
-        key=lambda one: one.fitted * charge - float(special.xlogy(drawn, one.rows).sum()),
+        key=lambda one: (
+            one.fitted * charge
+            + (one.kind != "row") * _BEFOREHAND
+            - float(special.xlogy(drawn, one.rows).sum())
+        ),
         default=Reading(UNLISTED, "no listed law", ground.draft),
     )
 
@@ -104,7 +109,9 @@ def _readings(ground: Ground, seen: Array) -> Iterator[Reading]:
     yield Reading("frozen", f"{model} row of the first position", ground.after(lambda _: ()))
     yield Reading("late", f"{model} row of the position before", ground.after(lambda s: s[:-1]))
     yield Reading("target", "the target's row", ground.target)
-    yield Reading("rounded", f"{model} row rounded to bfloat16", rounded(rows), 1)
+    for dtype in (torch.bfloat16, torch.float16):
+        name = str(dtype).removeprefix("torch.")
+        yield Reading("rounded", f"{model} row rounded to {name}", rounded(rows, dtype), 1)
     yield Reading("bfloat16", f"{model} row from logits in bfloat16", coarse(rows), 1)
     for k in range(2, size):
         yield Reading(f"top-{k}", f"{model} {k} most probable tokens", top(rows, k), 1)
@@ -113,8 +120,9 @@ def _readings(ground: Ground, seen: Array) -> Iterator[Reading]:
     if ground.case.num_speculative_tokens > 1 and (block := likeliest_block(ground)) is not None:
         yield Reading("beam", f"{model} most probable block", block)
     power = fitted_power(rows, seen)
-    words = f"{model} row at {1 / power:.3g} times its temperature"
-    yield Reading("temperature", words, normalised(rows**power), 1)
+    if (times := f"{1 / power:.3g}") != "1":
+        words = f"{model} row at {times} times its temperature"
+        yield Reading("temperature", words, normalised(rows**power), 1)
     yield Reading("mapped", f"{model} row under other token ids", renamed(rows, seen), size)
 
 
@@ -151,9 +159,9 @@ def top_p(rows: Array, p: float) -> Array:
     return normalised(np.where(kept, rows, 0.0))
 
 
-def rounded(rows: Array) -> Array:
-    """Returns the rows rounded to bfloat16."""
-    return normalised(np.asarray(torch.from_numpy(rows).bfloat16().double().numpy()))
+def rounded(rows: Array, dtype: torch.dtype) -> Array:
+    """Returns the rows rounded to a type."""
+    return normalised(np.asarray(torch.from_numpy(rows).to(dtype).double().numpy()))
 
 
 def coarse(rows: Array) -> Array:

@@ -152,6 +152,36 @@ def test_the_verify_level_does_not_see_noise_that_draft_and_recovered_token_shar
     assert wrong.monitors[0].verdict().outcome is Outcome.FAIL
 
 
+def test_claimed_rows_that_are_no_laws_are_told_so():
+    def propose(models, generator):
+        drafted, rows = autoregressive(models, generator)
+        return drafted, rows * 1.5
+
+    record = audited(halves(propose, sampler_of("ratio")), G2)
+    claimed = "claimed the draft model's row, not normalised (prefix-dependent-2: "
+    assert f"{claimed}20000 of 20000 claimed rows do not sum to 1" in record.verdict.sentence
+
+
+def test_rows_with_a_gradient_are_read():
+    def propose(models, generator):
+        drafted, rows = autoregressive(models, generator)
+        return drafted, rows.requires_grad_()
+
+    record = audited(halves(propose, sampler_of("ratio")), settings=Settings(limit=200))
+    assert record.verdict.outcome is Outcome.NO_VERDICT
+    assert record.cases[0].claim.claimed == "the draft model's row"
+
+
+def test_rounds_that_break_the_contract_show_nothing_of_drafts():
+    def verify(batch, generator):
+        return torch.full((len(batch.draft_token_ids), batch.target_probs.shape[1]), -1)
+
+    record = audited(halves(DRAFTS["sampled"], verify))
+    assert record.verdict.outcome is Outcome.ERROR
+    (case,) = record.cases
+    assert (case.rounds, case.claim.drawn, case.claim.claimed) == (0, "nothing", "nothing")
+
+
 def test_a_wrong_verifying_half_is_not_taken_for_shared_randomness():
     record = audited(load_step("fault:full-target-fallback"))
     assert record.verdict.outcome is Outcome.FAIL
@@ -194,6 +224,32 @@ class Remembers(NoiseReused):
         if not torch.equal(batch.draft_token_ids, self._drafted):
             raise RuntimeError("these drafts were not proposed last")
         return super().verify(batch, generator)
+
+
+class Stale(NoiseReused):
+    """Claims the right rows and verifies with those of the round before."""
+
+    def __init__(self):
+        self._rows = []
+
+    def propose(self, models, generator):
+        drafted, claimed = autoregressive(models, generator)
+        self._rows = [*self._rows[-1:], claimed]
+        return drafted, claimed
+
+    def verify(self, batch, generator):
+        old = self._rows[0]
+        known = old if old.shape == batch.draft_probs.shape else batch.draft_probs
+        return sampler_of("ratio")(batch._replace(draft_probs=known), generator)
+
+
+def test_rows_kept_for_one_round_too_long_are_not_taken_for_shared_randomness():
+    record = audited(Stale(), G2)
+    assert record.verdict.outcome is Outcome.FAIL
+    assert record.cases[0].claim.wrong == ""
+    assert record.alone is not None
+    assert record.alone.outcome is Outcome.FAIL
+    assert not record.verdict.sentence.startswith(SHARED)
 
 
 def whole(models, generator):
@@ -239,7 +295,8 @@ def test_what_a_failure_leaves_open_is_said_in_every_form(sampler, why):
     assert record.exit_code == (130 if "interrupted" in why else 1)
     assert record.alone is None
     assert not record.verdict.sentence.startswith(SHARED)
-    said = f"whether draft, coin and recovered token share random numbers: {why}"
+    half = ", and whether the verifying half is right" if "claim" in why else ""
+    said = f"whether draft, coin and recovered token share random numbers{half}: {why}"
     assert json.loads(to_json(record))["not_tested"] == said
     assert f"not tested: {said}" in " ".join(step_text(record, color=False, width=110).split())
     assert f"<p>Not tested: {said}</p>" in step_page(record)
@@ -358,6 +415,23 @@ def test_rows_that_are_mixed_up_between_the_halves_fail_as_a_wrong_claim():
     record = audited(proposing("draft-rows-reordered"), G2, ARTICLE)
     assert record.verdict.outcome is Outcome.FAIL
     assert record.verdict.sentence.startswith(WRONG)
+
+
+def test_noise_that_rows_share_refutes_no_claim():
+    def propose(models, generator):
+        drafted, rows = models.no_tokens(), []
+        for _ in range(models.num_speculative_tokens):
+            rows.append(models.draft(drafted).double())
+            noise = torch.empty_like(rows[-1][:1]).exponential_(generator=generator)
+            drafted = torch.cat([drafted, (rows[-1] / noise).argmax(1, keepdim=True)], 1)
+        return drafted, torch.stack(rows, 1)
+
+    record = audited(halves(propose, sampler_of("ratio")), G2)
+    assert record.verdict.outcome is Outcome.DEPENDENT
+    (case,) = record.cases
+    assert case.claim.gate.log_e_max > case.claim.gate.log_threshold  # which would refute it
+    assert (case.claim.wrong, case.claim.bound, record.told) == ("", None, ())
+    assert "its TV is not bounded: rows are not independent" in step_page(record)
 
 
 def test_a_frozen_generator_is_dependent():

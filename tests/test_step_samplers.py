@@ -20,7 +20,7 @@ from audit.harness.null import handed_over
 from audit.harness.stepping import models_of
 from audit.samplers.stepping.calling import stepped
 from audit.samplers.stepping.drafting import DRAFTS
-from audit.samplers.stepping.interface import Step
+from audit.samplers.stepping.interface import Step, halves
 from audit.samplers.stepping.loading import load_step, own_names, wrap_step
 from audit.settings import Settings
 from audit.stepping.auditing import run_step
@@ -124,6 +124,26 @@ def test_a_broken_contract_is_told_in_a_sentence(changed, said):
         called(returning(**changed))
 
 
+@pytest.mark.parametrize(
+    ("proposal", "said"),
+    [
+        (None, "propose returned something else than"),
+        ((torch.zeros(4, 2).long(),), "propose returned something else than"),
+        ((torch.zeros(4, 1).long(), None), r"propose returned shape \[4, 1\] for draft_token_ids"),
+        (
+            (torch.zeros(4, 2).long(), torch.ones(4, 2)),
+            r"propose returned shape \[4, 2\] for draft_",
+        ),
+    ],
+)
+def test_a_proposal_that_is_none_is_told_before_it_is_verified(proposal, said):
+    def verify(batch, generator):
+        raise AssertionError
+
+    with pytest.raises(SamplerError, match=said):
+        called(halves(lambda models, generator: proposal, verify))
+
+
 def test_what_else_may_go_wrong_in_a_call():
     def raising(models, generator):
         raise RuntimeError("out of luck.")
@@ -139,8 +159,11 @@ def test_what_else_may_go_wrong_in_a_call():
 
 def test_a_round_apart_verifies_other_drafts_than_those_proposed_last():
     class Engine:
+        proposals = 0
+
         def propose(self, models, generator):
             shape = (models.batch_size, models.num_speculative_tokens)
+            self.proposals += 1
             self.last = torch.randint(3, shape, generator=generator)
             return self.last, None
 
@@ -152,6 +175,7 @@ def test_a_round_apart_verifies_other_drafts_than_those_proposed_last():
     engine, models = Engine(), models_for(batch=64)
     drafted, _, tokens = wrap_step(engine).apart(models, generator())
     assert torch.equal(drafted, engine.judged)
+    assert engine.proposals == 3
     assert torch.equal(tokens[:, :2], engine.last)
     # Two of 128 independent tokens of 3 agree with chance 1/3 each: all of them with 3 ** -128.
     assert not torch.equal(engine.last, drafted)

@@ -102,8 +102,11 @@ class ProposalWatch:
         draws = round(float(seen.claimed.sum()))
         return impossible_events(seen.impossible, draws, tolerance=self.tolerance)
 
-    def wrong(self) -> str:
-        """Returns what proves that drafts do not come from the claimed rows, "" if nothing does."""
+    def wrong(self, *, independent: bool = True) -> str:
+        """Returns what proves that drafts do not come from the claimed rows, "" if nothing does.
+
+        independent: whether rows are; where they are not, bets prove nothing.
+        """
         test, seen = self.impossible(), self.seen
         if seen.unnormalised:
             draws = test.n
@@ -114,7 +117,7 @@ class ProposalWatch:
         if self._chunks and test.p_value <= look_alpha(self.budget.level(SHARE), self._chunks):
             of = counted(test.n, "draft")
             return f"{test.events:,} of {of} {are(test.events)} claimed to have probability 0"
-        if self.log_e_max >= self.log_threshold:
+        if independent and self.log_e_max >= self.log_threshold:
             return f"e-value {power_of_ten(self.log_e_max)} after {counted(test.n, 'draft')}"
         return ""
 

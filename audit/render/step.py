@@ -128,14 +128,21 @@ def claim_sign(claim: Claim, epsilon: float) -> Sign:
 
 def legend(record: StepRecord) -> list[str]:
     """Returns what the signs mean that do not speak for themselves, of those that are shown."""
-    epsilon = record.settings.epsilon
-    said = {
-        _OPEN: "nothing refutes the claim, and the bound on its TV is above epsilon "
-        f"{epsilon:g}: more rounds would tell (a larger --tier).",
-        _NONE: "no q was claimed in the rounds that were made.",
-    }
-    shown = {claim_sign(case.claim, epsilon) for case in record.cases}
-    return [f"{sign.sign}: {meaning}" for sign, meaning in said.items() if sign in shown]
+    said = (_meaning(case.claim, record.settings.epsilon) for case in record.cases)
+    return list(dict.fromkeys(filter(None, said)))
+
+
+def _meaning(claim: Claim, epsilon: float) -> str:
+    sign = claim_sign(claim, epsilon)
+    if sign is _NONE:
+        return f"{sign.sign}: no q was claimed in the rounds that were made."
+    if sign is not _OPEN:
+        return ""
+    known = f"{sign.sign}: nothing refutes the claim, and"
+    if claim.bound is None:
+        return f"{known} its TV is not bounded: rows are not independent, or there were too few."
+    more = "more rounds would tell (a larger --tier)"
+    return f"{known} the bound on its TV is above epsilon {epsilon:g}: {more}."
 
 
 def _alone(record: StepRecord) -> list[Text]:

@@ -1,9 +1,9 @@
 """Whether the halves of a round share random numbers, asked of the verifying half on other drafts.
 
-It is asked after a failure that no wrong claim explains: the same engine proposes twice, and its
-verifying half judges the earlier proposal. Noise or other state that the halves share is then about
-drafts that are not judged, and everything else is as it was. The halves share random numbers where
-such rounds do not fail and have another law than the whole ones.
+It is asked after a failure that no wrong claim explains: the same engine proposes three times, and
+its verifying half judges the first proposal. Noise or other state that the halves share is then
+about drafts that are not judged, and everything else is as it was. The halves share random numbers
+where such rounds do not fail and have another law than the whole ones.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from audit.verdict import Outcome, Verdict
 
 _NOT_FAILED = (Outcome.PASS, Outcome.INCONCLUSIVE)
 _LEVEL = 1e-4  # of a comparison that only explains
+_QUESTION = "whether draft, coin and recovered token share random numbers"
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Apart:
     """What the verifying half shows on drafts of another proposal.
 
     verdict: None where it was not asked. log_e: the natural log of the e-value that such rounds
-    have another law than whole ones, where that is why those fail, else None. not_tested: why a
-    failure leaves the question open, "" where it does not, or where nothing failed.
+    have another law than whole ones, where that is why those fail, else None. not_tested: what
+    a failure leaves open and why, "" where nothing, or where nothing failed.
     """
 
     verdict: Verdict | None = None
@@ -57,12 +58,12 @@ def taken_apart(campaign: StepCampaign, loaded: LoadedStep) -> Apart:
 
 
 def _unasked(campaign: StepCampaign, loaded: LoadedStep) -> str:
-    if any(watch.wrong() for watch in campaign.watches.values()):
-        return "the claim is wrong"
+    if campaign.wrong_claim():
+        return f"{_QUESTION}, and whether the verifying half is right: the claim is wrong"
     if campaign.interrupted:
-        return "the run was interrupted"
+        return f"{_QUESTION}: the run was interrupted"
     if loaded.apart is None:
-        return f"{loaded.name} is one function; give an object with propose and verify"
+        return f"{_QUESTION}: {loaded.name} is one function; give an object with propose and verify"
     return ""
 
 
@@ -92,12 +93,12 @@ def _found(other: Campaign, failed: Sequence[Monitor]) -> Apart:
     if verdict.outcome is Outcome.ERROR:
         said = str(next(iter(other.errors.values()))).rstrip(".")
         why = f"its verifying half cannot be called on drafts of another proposal ({said})"
-        return Apart(not_tested=why)
+        return Apart(not_tested=f"{_QUESTION}: {why}")
     if verdict.outcome not in _NOT_FAILED:
         return Apart(verdict, interrupted=other.interrupted)
     if any(monitor.trials < other.looks[0] for monitor in other.monitors):
         why = "the run was interrupted" if other.interrupted else "there was no time for it"
-        return Apart(not_tested=why, interrupted=other.interrupted)
+        return Apart(not_tested=f"{_QUESTION}: {why}", interrupted=other.interrupted)
     return _compared(other, failed, verdict)
 
 
@@ -111,7 +112,7 @@ def _compared(other: Campaign, failed: Sequence[Monitor], verdict: Verdict) -> A
     if log_e >= -math.log(_LEVEL):
         return Apart(verdict, log_e=log_e)
     why = (
-        f"{other.looks[0]:,} rounds on drafts of another proposal neither fail nor differ from "
-        "these; more rounds would tell (a larger --tier)"
+        f"{_QUESTION}: {other.looks[0]:,} rounds on drafts of another proposal neither fail nor "
+        "differ from these; more rounds would tell (a larger --tier)"
     )
     return Apart(not_tested=why)

@@ -30,6 +30,10 @@ class StepCampaign(Campaign):
         """Returns the watch over a monitor's case."""
         return self.watches[monitor.setup.case.id]
 
+    def wrong_claim(self) -> bool:
+        """Whether the claim of any case is proven to be wrong."""
+        return any(self.watch(m).wrong(independent=not m.dependent) for m in self.monitors)
+
     def _done(self, monitor: Monitor) -> bool:
         return super()._done(monitor) and self.watch(monitor).settled()
 
@@ -40,6 +44,10 @@ class StepCampaign(Campaign):
         return frozen
 
     def _collect(self, chunk: Chunk, monitors: Sequence[Monitor], *, ends_look: bool) -> None:
+        before = len(self.errors)
         super()._collect(chunk, monitors, ends_look=ends_look)
-        for monitor in monitors:
-            self.watch(monitor).update(chunk, ends_look=ends_look)
+        for watch in map(self.watch, monitors):
+            if len(self.errors) > before:
+                watch.tally.taken()  # of a chunk that was not counted
+            else:
+                watch.update(chunk, ends_look=ends_look)

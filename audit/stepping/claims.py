@@ -24,20 +24,24 @@ _FAULTS: Mapping[tuple[str, str], str] = {
 _DEVIATIONS = 6.0  # standard ones, within which an acceptance fits a rule
 
 
-def claim_of(watch: ProposalWatch) -> tuple[Claim, bool]:
-    """Returns what a case shows of the claim, and whether its drafts come from the draft model."""
+def claim_of(watch: ProposalWatch, *, independent: bool = True) -> tuple[Claim, bool]:
+    """Returns what a case shows of the claim, and whether its drafts come from the draft model.
+
+    independent: whether its rows are; where they are not, nothing is bounded.
+    """
     seen, tally, ground = watch.seen, watch.tally, Ground.of(watch.case)
     drawn = what_was_drawn(ground, seen.everything_drawn)
     rows = (tally.first.cpu().numpy(), tally.varies.cpu().numpy())
     claimed = what_was_claimed(ground, seen.claimed, *rows)
+    distances = watch.distances()
     gate = GateReading(
         log_e=watch.log_e, log_e_max=watch.log_e_max, log_threshold=watch.log_threshold
     )
-    wrong = watch.wrong()
+    wrong = watch.wrong(independent=independent)
     claim = Claim(
         wrong=wrong,
-        distances=tuple(watch.distances()),
-        bound=watch.upper,
+        distances=tuple(distances),
+        bound=watch.upper if independent and distances else None,
         gate=gate,
         impossible=watch.impossible(),
         unnormalised=seen.unnormalised,

@@ -21,10 +21,9 @@ from audit.verdict import Outcome, Verdict
 
 WRONG = "claimed q is not the law the drafts came from"
 SHARED = (
-    "draft, coin and recovered token share random numbers: nothing refutes the claim, and on "
-    "drafts of another proposal the verifying half does not fail and emits otherwise"
+    "draft, coin and recovered token share random numbers or other state: nothing refutes the "
+    "claim, and on drafts of another proposal the verifying half does not fail and emits otherwise"
 )
-_QUESTION = "whether draft, coin and recovered token share random numbers"
 _FEWEST_REJECTIONS = 20
 
 
@@ -47,11 +46,6 @@ def concluded(verdict: Verdict, cases: Sequence[StepCase], apart: Apart) -> Verd
     )
 
 
-def not_tested(apart: Apart) -> str:
-    """Returns what a failure leaves open and why, "" where nothing."""
-    return f"{_QUESTION}: {apart.not_tested}" if apart.not_tested else ""
-
-
 def wrong_claim(cases: Sequence[StepCase]) -> str:
     """Returns the sentence on a wrong claim, by the case that shows it best; "" without one."""
     if not any(case.claim.wrong for case in cases):
@@ -59,7 +53,8 @@ def wrong_claim(cases: Sequence[StepCase]) -> str:
     case = _worst(cases)
     claim = case.claim
     shown = claim.wrong if claim.unnormalised or claim.worst is None else _size(claim.worst)
-    return f"{WRONG}: drafted is {claim.drawn}, claimed {claim.claimed} ({case.id}: {shown})"
+    claimed = f"{claim.claimed}{', not normalised' if claim.unnormalised else ''}"
+    return f"{WRONG}: drafted is {claim.drawn}, claimed {claimed} ({case.id}: {shown})"
 
 
 def _worst(cases: Sequence[StepCase]) -> StepCase:

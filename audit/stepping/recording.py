@@ -24,7 +24,7 @@ from audit.settings import Settings
 from audit.stepping.apart import Apart
 from audit.stepping.campaign import StepCampaign
 from audit.stepping.claims import claim_of, first_draft_of
-from audit.stepping.concluding import concluded, not_tested, told
+from audit.stepping.concluding import concluded, told
 from audit.stepping.judging import failed_cases, verdict_of
 from audit.stepping.record import Claim, StepCase, StepRecord, StepSettings
 from audit.verdict import INTERRUPTED, Budget, Outcome, Verdict, exit_code
@@ -59,7 +59,7 @@ def record_of(
 
 def _facts(campaign: StepCampaign, apart: Apart) -> dict[str, Any]:
     """Returns what the record says of the sampler: claims, verdicts, and what is told."""
-    found = [claim_of(campaign.watch(monitor)) for monitor in campaign.monitors]
+    found = [claim_of(campaign.watch(m), independent=not m.dependent) for m in campaign.monitors]
     cases = tuple(
         _case(campaign, monitor, claim)
         for monitor, (claim, _) in zip(campaign.monitors, found, strict=True)
@@ -71,7 +71,7 @@ def _facts(campaign: StepCampaign, apart: Apart) -> dict[str, Any]:
         "told": tuple(told(verdict, cases, campaign.sampler.facts)),
         "cases": cases,
         "alone": apart.verdict,
-        "not_tested": not_tested(apart),
+        "not_tested": apart.not_tested,
         "diagnoses": diagnoses,
         "not_excluded": _not_excluded(campaign, cases),
         "detail": next((error.detail for error in campaign.errors.values()), ""),
@@ -84,8 +84,7 @@ def _diagnoses(campaign: StepCampaign, *, ordinary: bool) -> tuple[Diagnosis, ..
     Only where drafts are those of the draft model and the claim is right (`ordinary`): the laws of
     the catalogue are about such drafts.
     """
-    wrong = any(watch.wrong() for watch in campaign.watches.values())
-    if wrong or not ordinary or not failed_cases(campaign):
+    if campaign.wrong_claim() or not ordinary or not failed_cases(campaign):
         return ()
     return diagnoses_of(campaign.monitors)
 

@@ -29,4 +29,4 @@ def stepped(sampler: LoadedStep, models: Models, generator: torch.Generator) -> 
     if wrong:
         raise SamplerError(f"{sampler.name} {wrong}.")
     drafted, claimed, tokens = step
-    return Step(drafted.long(), claimed, tokens)
+    return Step(drafted.long(), None if claimed is None else claimed.detach(), tokens)

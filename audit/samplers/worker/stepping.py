@@ -83,17 +83,27 @@ class Halves:
 
     def __call__(self, models: Models, generator: torch.Generator) -> tuple[Any, Any, Any]:
         """Returns the round in which `verify` judges what `propose` drafts and claims."""
-        drafted, claimed = self.propose(models, generator)
+        drafted, claimed = self._proposed(models, generator)
         return drafted, claimed, self._verified(models, drafted, claimed, generator)
 
     def apart(self, models: Models, generator: torch.Generator) -> tuple[Any, Any, Any]:
-        """Returns a round in which `verify` judges the proposal before the one made last.
+        """Returns a round in which `verify` judges an earlier proposal than the last two.
 
-        It has random numbers of its own, so that whatever the halves share is about other drafts.
+        It has random numbers of its own, so that whatever the halves share is about other drafts,
+        also what they keep for one round longer.
         """
-        drafted, claimed = map(_kept, self.propose(models, _another(generator)))
-        self.propose(models, generator)
+        drafted, claimed = map(_kept, self._proposed(models, _another(generator)))
+        for _ in range(2):
+            self._proposed(models, generator)
         return drafted, claimed, self._verified(models, drafted, claimed, generator)
+
+    def _proposed(self, models: Models, generator: torch.Generator) -> Any:
+        """Returns a proposal. Raises ValueError where it is none."""
+        proposal = self.propose(models, generator)
+        wrong = complaint_of_proposal(models, proposal)
+        if wrong:
+            raise ValueError(f"propose {wrong}")
+        return proposal
 
     def _verified(self, models: Models, drafted: Any, claimed: Any, generator: Any) -> Any:
         lengths = torch.full_like(drafted[:, 0], models.num_speculative_tokens)
@@ -143,6 +153,14 @@ def complaint_of_step(models: Models, step: object) -> str:
     drafted, claimed, tokens = step
     if not isinstance(tokens, Tensor):
         return f"returned a {type(tokens).__name__} for tokens; return an int64 tensor"
+    return complaint_of_proposal(models, (drafted, claimed))
+
+
+def complaint_of_proposal(models: Models, proposal: object) -> str:
+    """Returns what is wrong with drafts and claimed rows, "" where nothing is."""
+    if not isinstance(proposal, (tuple, list)) or len(proposal) != 2:
+        return "returned something else than (draft_token_ids, draft_probs)"
+    drafted, claimed = proposal
     return _of_drafts(models, drafted) or ("" if claimed is None else _of_rows(models, claimed))
 
 

@@ -242,6 +242,13 @@ def test_rows_that_are_claimed_in_another_type_are_named(dtype):
     assert claim_of(watch)[0].claimed == f"{MODEL} rounded to {name}"
 
 
+def test_a_buffer_that_all_positions_share_is_named():
+    watch = watch_over(claiming(lambda drafted, rows: rows[:, -1:].expand_as(rows)), G2)
+    claim, _ = claim_of(watch)
+    assert claim.wrong
+    assert claim.claimed == "one row for all positions of a round"
+
+
 def test_few_drafts_are_not_taken_for_those_of_another_law():
     # Of ten drafts (3, 4, 3) the target's row (.2, .5, .3) is the likelier by 5 to 3.
     ground = Ground.of(article(1))
@@ -255,7 +262,8 @@ def test_what_was_seen_of_no_draw_and_no_claim():
     nothing = np.zeros(ground.draft.shape)
     assert what_was_drawn(ground, nothing.astype(np.int64)).kind == "row"
     assert (
-        what_was_claimed(ground, nothing, -np.ones(nothing.shape), nothing[:, 0]).kind == "nothing"
+        what_was_claimed(ground, nothing, -np.ones(nothing.shape), nothing[:, 0], 0.0).kind
+        == "nothing"
     )
 
 

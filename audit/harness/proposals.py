@@ -138,7 +138,8 @@ class ProposalTally:
 
     tilts float64 [bets, places, vocab] and rank_tilt [vocab], the last bet, hold for a whole chunk.
     first float64 [places, vocab] and varies [places]: the first row claimed at each place, -1 where
-    there is none, and the largest difference of another one to it; they are never reset.
+    there is none, and the largest difference of another one to it; along: the largest difference of
+    a claimed row to that of the round's first position. They are never reset.
     """
 
     def __init__(self, case: Case, *, tolerance: float, device: torch.device) -> None:
@@ -146,6 +147,7 @@ class ProposalTally:
         size = (len(self.places.prefixes), case.vocab_size)
         ones = torch.ones(1, *size, dtype=torch.float64, device=device)
         self.first, self.varies = -ones[0], torch.zeros_like(ones[0, :, 0])
+        self.along = torch.zeros_like(self.varies[0])
         self.bet(ones, ones[0, 0])
 
     def bet(self, tilts: Tensor, rank_tilt: Tensor) -> None:
@@ -181,6 +183,7 @@ class ProposalTally:
             return
         self._seen.drawn += by_place
         rows = self._normalised(claimed.double())
+        self.along = torch.maximum(self.along, (rows - rows[:, :1]).abs().max())
         q = rows[:, 0].gather(1, drafted[:, :1])[:, 0]
         self._seen.accepting += Accepting.of(accepted, (p / q).clamp(max=1).nan_to_num(0), p)
         self._compare(index.flatten(), drafted.flatten(), rows.flatten(0, 1))

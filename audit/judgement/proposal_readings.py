@@ -25,6 +25,7 @@ from audit.statistics.results import Array
 
 FIT_LEVEL = 1e-6
 UNLISTED, NOTHING, CHANGING = "unlisted", "nothing", "changing"
+_CHANGING_WORDS = "rows that differ between rounds of one prefix"
 _EQUAL = 1e-5  # between a row and itself in float32; a fitted constant may be ten times that off
 _TOP_P = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _MOST_BLOCKS = 4096
@@ -78,17 +79,21 @@ def what_was_drawn(ground: Ground, drawn: Table) -> Reading:
     )
 
 
-def what_was_claimed(ground: Ground, claimed: Array, first: Array, varies: Array) -> Reading:
+def what_was_claimed(
+    ground: Ground, claimed: Array, first: Array, varies: Array, along: float
+) -> Reading:
     """Returns the reading of the claimed rows.
 
     claimed [places, vocab]: their sums; first: one of each place, -1 where there is none; varies
-    [places]: how far others are from it.
+    [places]: how far others are from it; along: how far apart those of one round are.
     """
     seen = claimed.sum(axis=1) > 0
     if not seen.any():
         return Reading(NOTHING, "nothing", ground.draft)
     if (varies[seen] > _EQUAL).any():
-        return Reading(CHANGING, "rows that differ between rounds of one prefix", first)
+        same = ground.case.num_speculative_tokens > 1 and along <= _EQUAL
+        words = "one row for all positions of a round" if same else _CHANGING_WORDS
+        return Reading(CHANGING, words, first)
     for one in _readings(ground, claimed):
         near = _EQUAL * (10 if one.kind == "temperature" else 1)
         if np.abs(one.rows - first)[seen].max() <= near:

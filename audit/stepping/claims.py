@@ -31,7 +31,7 @@ def claim_of(watch: ProposalWatch, *, independent: bool = True) -> tuple[Claim, 
     """
     seen, tally, ground = watch.seen, watch.tally, Ground.of(watch.case)
     drawn = what_was_drawn(ground, seen.everything_drawn)
-    rows = (tally.first.cpu().numpy(), tally.varies.cpu().numpy())
+    rows = (tally.first.cpu().numpy(), tally.varies.cpu().numpy(), float(tally.along))
     claimed = what_was_claimed(ground, seen.claimed, *rows)
     distances = watch.distances()
     gate = GateReading(

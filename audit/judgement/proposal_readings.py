@@ -95,7 +95,7 @@ def what_was_claimed(
         words = "one row for all positions of a round" if same else _CHANGING_WORDS
         return Reading(CHANGING, words, first)
     for one in _readings(ground, claimed):
-        near = _EQUAL * (10 if one.kind == "temperature" else 1)
+        near = _EQUAL * (10 if one.kind in ("temperature", "processed") else 1)
         if np.abs(one.rows - first)[seen].max() <= near:
             return one
     return Reading(UNLISTED, "no listed row", first)
@@ -128,7 +128,19 @@ def _readings(ground: Ground, seen: Array) -> Iterator[Reading]:
     if (times := f"{1 / power:.3g}") != "1":
         words = f"{model} row at {times} times its temperature"
         yield Reading("temperature", words, normalised(rows**power), 1)
+    for k in range(2, size):
+        yield from _tempered_top(rows, seen, k)
     yield Reading("mapped", f"{model} row under other token ids", renamed(rows, seen), size)
+
+
+def _tempered_top(rows: Array, seen: Array, k: int) -> Iterator[Reading]:
+    """Yields the k most probable tokens at a fitted temperature, if no other token was seen."""
+    cut = top(rows, k)
+    if seen[cut <= 0].any():
+        return
+    power = fitted_power(cut, seen)
+    words = f"the draft model's {k} most probable tokens at {1 / power:.3g} times its temperature"
+    yield Reading("processed", words, normalised(cut**power), 2)
 
 
 def _fits(drawn: Table, rows: Array) -> bool:

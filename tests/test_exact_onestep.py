@@ -119,6 +119,25 @@ def test_step_tables_are_the_exact_masses(rule_id: str) -> None:
     assert bonus.tolist() == expected.get(rule_id, [0.2, 0.5, 0.3])
 
 
+@pytest.mark.parametrize("rule_id", CAUSAL)
+def test_bins_hold_the_blocks_of_their_tokens(rule_id: str) -> None:
+    case, labels = seed(2), np.array([1, 0, 1])
+    law = tables.completed_table(case, rule_id).reshape(3, 3, 3)
+    merged = np.zeros((2, 2, 2))
+    np.add.at(merged, np.ix_(labels, labels, labels), law)
+    found = tables.binned_table(case, rule_id, labels)
+    np.testing.assert_allclose(found, merged.ravel(), atol=1e-15)
+
+
+def test_bins_are_no_tokens_to_a_rule() -> None:
+    # p = .2 .5 .3, q = .5 .3 .2 with tokens 0 and 1 as one: .7 and .8 hide that they differ
+    case = seed(1)
+    binned = tables.binned_table(case, "full-target-fallback", np.array([0, 0, 1]))
+    rows = (Rows({(): Row.of(map(Fraction, row))}) for row in (("7/10", "3/10"), ("8/10", "2/10")))
+    merged = Case("merged", "", 2, 1, *rows)
+    assert abs(binned - tables.completed_table(merged, "full-target-fallback")).sum() > 0.01
+
+
 def test_step_tables_need_one_row_for_all_prefixes() -> None:
     with pytest.raises(UsageError, match="rows that depend on the prefix"):
         tables.step_table(g2(2), "ratio")

@@ -8,7 +8,7 @@ import torch
 
 from audit.errors import UsageError
 from audit.exact.catalogue import RULES, headline, verifies
-from audit.exact.tables import completed_table
+from audit.exact.tables import completed_table, step_table
 from audit.harness.null import handed_over
 from audit.judgement.bets import biased_faults, gate_faults
 from audit.judgement.prepare import numerical_tolerance, set_up, trials_to_certify
@@ -70,6 +70,18 @@ def test_a_threshold_is_that_of_the_case_and_not_of_rounded_rows():
 def test_a_claimed_threshold_is_that_of_the_case_too():
     setup = setup_of(article(1), claims="target-threshold")
     assert np.abs(setup.laws[0] - completed_table(article(1), "target-threshold")).max() < 1e-15
+
+
+def test_a_claim_on_a_large_vocabulary_is_its_law_on_tokens_seen_through_bins():
+    (case,) = select_cases(["zipf-1000"])
+    setup = setup_of(case, claims="full-target-fallback")
+    for view, law in zip(setup.views, setup.laws, strict=True):
+        first = law.reshape(view.case.vocab_size, -1).sum(axis=1)
+        accepted, recovered, _ = step_table(case, "full-target-fallback")
+        wanted = np.bincount(view.labels, accepted + recovered)
+        assert np.abs(first - wanted).max() < 1e-12
+    with pytest.raises(UsageError, match="not known for a vocabulary as large as"):
+        setup_of(case, claims="shared-coin")
 
 
 def test_an_entry_at_another_constant_has_its_own_distance():

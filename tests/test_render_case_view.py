@@ -22,6 +22,12 @@ def test_laws_stand_beside_the_observed_share() -> None:
     assert table.rows[0] == ("0", ["1/5", "1/2", "13/50", "0.2600"])
 
 
+def test_the_law_that_a_sampler_declares_is_not_called_the_target() -> None:
+    audit = sample.audit("s", sample.good(), claims="lenience")
+    (view,) = case_views(sample.record(audit, control=None))
+    assert view.tables[0].columns[0] == "declared"
+
+
 def test_bins_are_called_bins_and_old_records_have_no_draft() -> None:
     shown = sample.evidence(sample.FULL_TARGET, log_e=10.0).deviation
     table = law_table(replace(shown, bins=True, draft=(), predictions={}), sample.TRIALS)

@@ -84,6 +84,8 @@ def test_no_name_is_said_to_be_none() -> None:
     assert other == (
         "No fault is named: these counts may also come from ratio or block, a correct rule."
     )
+    declared = suspicion.conclusion(replace(none, fits=("lenience",)))
+    assert declared.endswith("may also come from lenience, as declared.")
 
 
 def test_the_terminal_names_the_suspect_and_the_worst_of_every_step() -> None:

@@ -147,6 +147,20 @@ def test_a_sampler_lossy_by_declaration_never_passes_to_the_target():
     assert done.verdict.sentence.startswith("as declared (lenience); TV of that law to the")
 
 
+def test_a_lossy_sampler_is_judged_as_declared_on_a_large_vocabulary_too():
+    # Wrongly accused at most once in 1e6 seeds; the control declares another law.
+    def lossy(batch, generator):
+        return SAMPLERS["full-target-fallback"](batch, generator)
+
+    lossy.draftproof = {"claims": "full-target-fallback"}
+    done = run_audit(lossy, cases=["zipf-1000"], settings=SMOKE)
+    assert done.verdict.sentence.startswith("as declared (full-target-fallback)")
+    assert done.exit_code == 0
+    lossy.draftproof = {"claims": "draft-fallback"}
+    control = run_audit(lossy, cases=["zipf-1000"], settings=SMOKE)
+    assert control.verdict.outcome is Outcome.FAIL
+
+
 def test_two_cases_of_one_id_are_refused():
     with pytest.raises(UsageError, match="have the id"):
         run_audit("reference", cases=[article(1), article(2)], settings=SMOKE)

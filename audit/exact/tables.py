@@ -90,6 +90,27 @@ def step_table(case: Case, rule: str | Rule) -> Table:
     )
 
 
+def binned_table(case: Case, rule: str | Rule, labels: npt.NDArray[np.int64]) -> Table:
+    """Returns the completed law of a prefix-causal rule through bins, [bins ** (gamma + 1)].
+
+    labels int64 [vocab] gives the bin of every token. The rule acts on single tokens: what it does
+    to bins as if they were tokens is another law.
+
+    Raises:
+        UsageError: the rule is not prefix-causal, or rows of the case depend on the prefix.
+    """
+    bins = int(labels.max()) + 1
+    rows = (*step_table(case, rule), case.target[()].floats())
+    kept, recovered, bonus, target = (
+        np.asarray(np.bincount(labels, row, bins), dtype=np.float64) for row in rows
+    )
+    law, ended = bonus if bonus.any() else target, target
+    for _ in range(case.num_speculative_tokens):
+        law = np.outer(kept, law).ravel() + np.outer(recovered, ended).ravel()
+        ended = np.outer(target, ended).ravel()
+    return law
+
+
 def _whole_blocks(law: Law, case: Case) -> Table:
     length = case.num_speculative_tokens + 1
     if length not in law.tables:

@@ -14,7 +14,9 @@ from audit.exact.onestep import is_causal
 from audit.exact.tables import completed_table, step_table, target_table
 from audit.harness.views import likeliest
 from audit.judgement.monitor import Monitor
+from audit.judgement.prepare import CaseSetup
 from audit.statistics.binomial import lower_limit, upper_limit
+from audit.statistics.pooling import binned
 from audit.statistics.results import Array, Labels
 
 MOST_TOKENS = 20
@@ -26,10 +28,10 @@ NO_FAULTS: Shares = MappingProxyType({})
 
 def deviation(monitor: Monitor, predict: Shares) -> Deviation:
     """Returns the first tokens of a case, of a large vocabulary in its ratio bins."""
-    view = monitor.setup.views[0]
+    setup, view = monitor.setup, monitor.setup.views[0]
     base = view.case.vocab_size
     observed = monitor.preservation.counts.completed().reshape(base, -1).sum(axis=1)
-    expected = monitor.setup.laws[0].reshape(base, -1).sum(axis=1)
+    expected = setup.laws[0].reshape(base, -1).sum(axis=1)
     shown = np.sort(np.argsort(-expected, kind="stable")[:MOST_TOKENS])
     low, high = _limits(observed[shown].tolist(), monitor.trials)
     return Deviation(
@@ -39,9 +41,9 @@ def deviation(monitor: Monitor, predict: Shares) -> Deviation:
         low=low,
         high=high,
         predictions={
-            fault: _first_tokens(view.case, fault, share, shown)
+            fault: tuple(_first_tokens(setup, fault, share)[shown].tolist())
             for fault, share in predict.items()
-            if verifies(rule(fault), view.case)
+            if _predictable(setup, fault)
         },
         draft=tuple(view.case.draft[()].floats()[shown].tolist()),
         bins=view.labels is not None,
@@ -50,22 +52,24 @@ def deviation(monitor: Monitor, predict: Shares) -> Deviation:
 
 def head(monitor: Monitor, predict: Shares) -> Deviation | None:
     """Returns the likeliest first tokens of a large vocabulary and all others, else None."""
-    if not monitor.setup.shown:
+    setup = monitor.setup
+    if not setup.shown:
         return None
-    view, place = monitor.setup.shown[0], len(monitor.setup.views)
-    observed = tuple(monitor.preservation.counts.completed(place).tolist())
+    view, ids = setup.shown[0], likeliest(setup.null.case)
+    observed = tuple(monitor.preservation.counts.completed(len(setup.views)).tolist())
     low, high = _limits(observed, monitor.trials)
-    case, ids, size = monitor.setup.case, likeliest(monitor.setup.null.case), len(observed)
+    size, target = len(observed), setup.null.case.target[()].floats()
+    row = _one_step(setup.case, setup.claims) if setup.claims else target
     return Deviation(
         tokens=(*ids.tolist(), REST)[:size],
-        expected=tuple(view.case.target[()].floats().tolist()),
+        expected=_and_rest(row, ids)[:size],
         observed=observed,
         low=low,
         high=high,
         predictions={
-            fault: _and_rest(_one_step(case, fault, share), ids)[:size]
+            fault: _and_rest(_one_step(setup.case, fault, share), ids)[:size]
             for fault, share in predict.items()
-            if verifies(rule(fault), case) and is_causal(fault)
+            if _predictable(setup, fault)
         },
         draft=tuple(view.case.draft[()].floats().tolist()),
     )
@@ -78,13 +82,22 @@ def _limits(counts: Sequence[int], n: int) -> tuple[tuple[float, ...], tuple[flo
     return low, high
 
 
-def _first_tokens(case: Case, fault: str, share: float, shown: Labels) -> tuple[float, ...]:
-    """Returns the law of the first tokens shown where a fault acts in a share of the rounds."""
-    law = share * completed_table(case, fault) + (1 - share) * target_table(case)
-    return tuple(law.reshape(case.vocab_size, -1).sum(axis=1)[shown].tolist())
+def _predictable(setup: CaseSetup, fault: str) -> bool:
+    """Whether a fault verifies such drafts; of a large vocabulary its law is known step by step."""
+    return verifies(rule(fault), setup.case) and (not setup.case.large or is_causal(fault))
 
 
-def _one_step(case: Case, fault: str, share: float) -> Array:
+def _first_tokens(setup: CaseSetup, fault: str, share: float) -> Array:
+    """Returns the law of the first token, or bin, where a fault acts in a share of the rounds."""
+    view = setup.views[0]
+    if view.labels is not None:
+        return binned(_one_step(setup.case, fault, share), view.labels, view.case.vocab_size)
+    law = share * completed_table(view.case, fault) + (1 - share) * target_table(view.case)
+    first: Array = law.reshape(view.case.vocab_size, -1).sum(axis=1)
+    return first
+
+
+def _one_step(case: Case, fault: str, share: float = 1.0) -> Array:
     """Returns the law of the first token, [vocab], where a fault acts in a share of the rounds."""
     accepted, recovered, _ = step_table(case, fault)
     law: Array = share * (accepted + recovered) + (1 - share) * case.target[()].floats()

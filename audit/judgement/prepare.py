@@ -18,7 +18,8 @@ from audit.case import Case
 from audit.errors import UsageError
 from audit.exact.catalogue import headline, rule, verifies
 from audit.exact.engine import block_law
-from audit.exact.tables import completed_table, target_table
+from audit.exact.onestep import is_causal
+from audit.exact.tables import binned_table, completed_table, target_table
 from audit.harness.null import Null, handed_over, rounding_distance
 from audit.harness.randomness import key_of
 from audit.harness.views import View, head_of, views_of
@@ -114,7 +115,7 @@ def set_up(
     key = _hash_key(case, seed)
     views = views_of(null.case, key=key)
     laws = tuple(
-        _claimed(_with_ties(view, null, tolerance), claims) if claims else target_table(view.case)
+        _claimed(view, null, claims, tolerance) if claims else target_table(view.case)
         for view in views
     )
     lenses, certify = lenses_for(case, views, laws, budget=budget, cap=cap, fixed=fixed, key=key)
@@ -163,24 +164,35 @@ def numerical_tolerance(null: Null, dtype: torch.dtype) -> float:
     return (_FLOAT_TOLERANCE if small else _LARGE_FLOAT_TOLERANCE) + null.excess
 
 
-def _claimed(case: Case, claims: str) -> Array:
-    """Returns the law that a sampler claims. Raises UsageError where it is not defined."""
-    law = completed_table(case, claims)
+def _claimed(view: View, null: Null, claims: str, tolerance: float) -> Array:
+    """Returns the law that a sampler claims, seen through a view.
+
+    Raises: UsageError where it is not defined, or not known for a large vocabulary.
+    """
+    case = _with_ties(null, tolerance)
+    if view.labels is None:
+        law = completed_table(case, claims)
+    elif is_causal(claims):
+        law = binned_table(case, claims, view.labels)
+    else:
+        raise UsageError(
+            f"the sampler claims the law of {claims}, which is not known for a vocabulary as large "
+            f"as that of case {null.case.id}; leave this case out."
+        )
     if law.sum() < 1 - 1e-9:
         raise UsageError(
             f"the sampler claims the law of {claims}, which is undefined with probability "
-            f"{1 - law.sum():.3g} on case {case.id}; leave this case out."
+            f"{1 - law.sum():.3g} on case {null.case.id}; leave this case out."
         )
     return law
 
 
-def _with_ties(view: View, null: Null, tolerance: float) -> Case:
-    """Returns the case of a view, before rounding where the rounding is within the tolerance.
+def _with_ties(null: Null, tolerance: float) -> Case:
+    """Returns the case, before rounding where the rounding is within the tolerance.
 
     A claimed law may compare a probability with a bound that it equals, and rounding breaks ties.
     """
-    close = rounding_distance(null) <= tolerance
-    return null.original if close and view.case is null.case else view.case
+    return null.original if rounding_distance(null) <= tolerance else null.case
 
 
 def _seen(case: Case, fault: str) -> float:

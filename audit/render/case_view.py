@@ -61,7 +61,7 @@ def _view(case: CaseResult, control: Verdict | None, record: Record) -> CaseView
         return view
     return view._replace(
         counts=_most_frequent(case.counts, OF_PASSED if _passed(case) else MOST_COUNTS),
-        tables=_tables(found),
+        tables=_tables(found, "declared" if record.sampler.facts.get("claims") else "target"),
         glyph=figures.interval_glyph(found, record.settings.epsilon),
         trace=figures.evidence_trace(found),
         gauge=figures.gauge(found.acceptance.tokens),
@@ -91,8 +91,8 @@ def case_anchor(case_id: str) -> str:
     return f"case-{hashlib.sha256(case_id.encode()).hexdigest()[:8]}"
 
 
-def _tables(found: Evidence) -> tuple[FirstTokens, ...]:
-    laws = law_table(found.deviation, found.trials)
+def _tables(found: Evidence, judged: str) -> tuple[FirstTokens, ...]:
+    laws = law_table(found.deviation, found.trials, judged)
     return (laws,) if found.head is None else (laws, head_table(found.head, found.trials))
 
 
@@ -101,9 +101,12 @@ def _plots(found: Evidence) -> tuple[figures.Plot, ...]:
     return tuple(figures.deviation_plot(one, found.trials) for one in shown if one)
 
 
-def law_table(shown: Deviation, trials: int) -> FirstTokens:
-    """Returns target, draft and suspects of the first token, exact, and the observed shares."""
-    laws = {"target": shown.expected, "draft": shown.draft, **shown.predictions}
+def law_table(shown: Deviation, trials: int, judged: str = "target") -> FirstTokens:
+    """Returns the laws of the first token, exact, and the observed shares.
+
+    The law that it should follow (`judged`: the name of its column), the draft's, the suspects'.
+    """
+    laws = {judged: shown.expected, "draft": shown.draft, **shown.predictions}
     known = {name: law for name, law in laws.items() if law}
     rows = [
         (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from audit.diagnosis.results import Departure, Diagnosis, Estimate, Suspect
+from audit.exact.catalogue import rule
 from audit.plural import counted
 from audit.render.plain import clean
 from audit.render.words import p_value
@@ -28,7 +29,9 @@ def conclusion(diagnosis: Diagnosis) -> str:
         return f"Consistent with: {'; or '.join(_listed(diagnosis.suspects))}."
     if diagnosis.fits:
         rules = " or ".join(diagnosis.fits)
-        return f"No fault is named: these counts may also come from {rules}, a correct rule."
+        correct = all(rule(name).family == "lossless" for name in diagnosis.fits)
+        kind = "a correct rule" if correct else "as declared"
+        return f"No fault is named: these counts may also come from {rules}, {kind}."
     return "No catalogued fault fits: unlisted."
 
 

@@ -88,6 +88,17 @@ def test_the_law_excludes_what_sampled_rounds_do_not() -> None:
     assert "coarse-coin" not in (run("rule:ratio", "both", epsilon=0.01).not_excluded or ())
 
 
+def seeded_the_same(batch: Any, generator: torch.Generator) -> torch.Tensor:
+    return CORRECT(batch, torch.Generator().manual_seed(42))
+
+
+def test_a_sampler_that_seeds_itself_is_dependent_whatever_its_law() -> None:
+    for method in ("sampled", "both"):
+        record = run(seeded_the_same, method)
+        assert record.verdict.outcome is Outcome.DEPENDENT
+        assert record.exit_code == 1
+
+
 def test_the_law_alone_makes_no_rounds() -> None:
     record = run("rule:ratio", "steered")
     assert record.verdict.outcome is Outcome.PASS

@@ -24,9 +24,10 @@ CONFIGURATION = (examples_dir() / "draftproof.toml").read_text(encoding="utf-8")
 def test_what_init_writes_runs_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert execute(["init", str(tmp_path / "new")]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "next: draftproof run"
-    monkeypatch.chdir(tmp_path / "new")
+    folder = tmp_path / "new"
+    assert execute(["init", str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"next: cd {folder} && draftproof run"
+    monkeypatch.chdir(folder)
     assert execute(["run", "-q"]) == 0
     assert "✓ PASS  my_sampler.py:verify: TV <= 0.05" in capsys.readouterr().out
     (tmp_path / "new" / "my_sampler.py").write_bytes(

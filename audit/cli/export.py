@@ -11,6 +11,7 @@ from audit.cli.color import color_option
 from audit.cli.options import seed_option
 from audit.cli.output import STDOUT, check_places, emit
 from audit.files import write_atomically
+from audit.render.plain import clean
 
 
 @click.command()
@@ -56,3 +57,4 @@ def export(case: str, sampler: str, out: str, rounds: int, seed: int) -> None:
         emit(script)
     else:
         write_atomically(Path(out), script)
+        click.echo(f"written: {clean(out)}", err=True)

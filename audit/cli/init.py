@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -22,4 +23,5 @@ def init(folder: Path, force: bool) -> None:
     from audit.starter import write_starter
 
     written = write_starter(folder, force=force)
-    emit("\n".join([*(f"written: {path}" for path in written), "next: draftproof run"]))
+    there = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))} && "
+    emit("\n".join([*(f"written: {path}" for path in written), f"next: {there}draftproof run"]))

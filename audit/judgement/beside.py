@@ -23,7 +23,7 @@ def judged(monitor: Monitor, found: Found | None) -> tuple[Verdict, Steered | No
     if found is None:
         return monitor.verdict(), None
     claims, budget = monitor.setup.claims, monitor.budget
-    if not monitor.trials:
+    if not monitor.trials and not monitor.dependent:
         return law_verdict(found.evidence, budget, claims=claims), found.evidence
     evidence = _compared(monitor, found)
     law = law_verdict(evidence, budget, share=_OTHERS, claims=claims)

@@ -97,9 +97,11 @@ def couple(
     kept: list[Missed] = []
     freshness = Freshness(prober.layout)
     for start in range(0, rows, chunk):
+        prober.states.clear()
         blocks, answer = _fresh(prober, keys, range(start, min(start + chunk, rows)), size)
         codes = foretold(maps, blocks, answer)
         freshness.check(answer)
+        freshness.unrepeated(prober.states)
         freshness.count(blocks, codes)
         missed = np.flatnonzero(codes != answer.codes)
         wrong += len(missed)

@@ -32,6 +32,7 @@ class Draw:
     result. grid: the values of an element that is a number; weights float64 [elements, n]: of an
     element that is one of n; both None where the operation is unknown. read: its own values,
     float64 [elements]. slack: how far, in total variation, the generator's law may be from this.
+    state: of its generator before it, hashed; None where it is not known.
     """
 
     site: Site
@@ -41,6 +42,7 @@ class Draw:
     grid: Grid | None = None
     weights: Weights | None = None
     slack: float = 0.0
+    state: int | None = None
 
     @cached_property
     def own(self) -> Indices:

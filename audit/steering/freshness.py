@@ -1,16 +1,17 @@
 """Whether the random numbers of fresh calls are what they should be: new ones, by their laws.
 
 The proof of a map rests on numbers that nobody has seen before. A sampler that restarts its
-generator at every call or row, or draws two numbers from generators of one seed, follows its map
-to the letter and does not have its law. All checks of a proof together raise a false alarm with a
-probability below 1e-8, where the rows of a call are independent.
+generator at every call or row, draws two numbers from generators of one seed, or seeds one with a
+number of few values, follows its map to the letter and does not have its law. All checks of a proof
+together raise a false alarm with a probability below 1e-8, where the rows of a call are
+independent.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,9 +40,20 @@ class Freshness:
     """What was seen of the numbers of a layout, call after call."""
 
     layout: Layout
+    _states: set[int] = field(default_factory=set)
     _seen: set[bytes] = field(default_factory=set)
     _first: Answer | None = None
     _foretold: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    def unrepeated(self, states: Sequence[int]) -> None:
+        """Looks at the states, hashed, that generators had before the draws of further calls.
+
+        Raises: UnsteerableError where one comes twice: what follows it is the same each time.
+        """
+        new = set(states)
+        if len(new) < len(states) or not self._states.isdisjoint(new):
+            raise UnsteerableError(f"{RESTARTS}two draws begin at one state of a generator")
+        self._states |= new
 
     def check(self, answer: Answer) -> None:
         """Looks at the numbers of a call, or of several that follow one another.

@@ -8,9 +8,11 @@ methods that are not listed here stay unseen: the search notices what they do.
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import BuiltinMethodType, MethodType
 from typing import Any
 
@@ -34,12 +36,18 @@ class Relay:
     def __init__(self) -> None:
         self.supplier: Supplier | None = None
 
-    def drawn(self, name: str, law: Law, draw: Callable[[], Any]) -> Any:
-        """Returns what `draw` returns, its values as the supplier wants them."""
+    def drawn(self, name: str, law: Law, owner: Any, draw: Callable[[], Any]) -> Any:
+        """Returns what `draw` returns, its values as the supplier wants them.
+
+        owner: the generator that it draws from.
+        """
         supplier, self.supplier = self.supplier, None  # draws within draws are not its own
         try:
+            state = None if supplier is None else _state_of(owner)
             own = draw()
-            return own if supplier is None or own is None else _given(supplier, name, law, own)
+            if supplier is None or own is None:
+                return own
+            return _given(supplier, name, law, own, state)
         finally:
             self.supplier = supplier
 
@@ -58,14 +66,25 @@ class Relay:
             yield
 
 
-def _given(supplier: Supplier, name: str, law: Law, own: Any) -> Any:
+def _state_of(owner: Any) -> int | None:
+    """Returns the state of a generator of numpy or `random`, hashed, None where it has none."""
+    if isinstance(owner, random.SystemRandom):
+        return None
+    if isinstance(owner, random.Random):
+        return hash(owner.getstate())
+    bits = owner.bit_generator if isinstance(owner, _GENERATOR) else owner._bit_generator
+    return hash(pickle.dumps(bits.state))
+
+
+def _given(supplier: Supplier, name: str, law: Law, own: Any, state: int | None) -> Any:
     """Returns the values that a supplier gives for `own`, in the same type and shape."""
     values = np.asarray(own, dtype=np.float64)
     grid, weights = (None, law) if isinstance(law, np.ndarray) else (law, None)
     if weights is not None:
         weights = np.tile(weights, (values.size, 1))
+    read = partial(values.reshape, -1)
     chosen = supplier(
-        Draw(site_of(), name, values.shape, lambda: values.reshape(-1), grid=grid, weights=weights)
+        Draw(site_of(), name, values.shape, read, grid=grid, weights=weights, state=state)
     )
     if chosen is None:
         return own
@@ -108,16 +127,22 @@ def _of_python(relay: Relay) -> list[Entry]:
     """Returns the entries of `random`, whose functions all draw through these two methods."""
     base: Any = random.Random
     unit, below = base.random, base._randbelow
-    shared = random.random
+    shared: Any = random.random
 
     def whole(self: Any, n: int) -> Any:
         grid = Whole(n) if n < _LARGEST else None
-        return relay.drawn("random.randrange", grid, lambda: below(self, n))
+        return relay.drawn("random.randrange", grid, self, lambda: below(self, n))
+
+    def number(self: Any) -> Any:
+        return relay.drawn("random.random", _UNIT, self, lambda: unit(self))
+
+    def shared_number() -> Any:
+        return relay.drawn("random.random", _UNIT, shared.__self__, shared)
 
     return [
-        (base, "random", lambda self: relay.drawn("random.random", _UNIT, lambda: unit(self))),
+        (base, "random", number),
         (base, "_randbelow", whole),
-        (random, "random", lambda: relay.drawn("random.random", _UNIT, shared)),
+        (random, "random", shared_number),
     ]
 
 
@@ -142,7 +167,8 @@ def _shown(relay: Relay, name: str, original: Callable[..., Any], spec: Spec) ->
         if name == "choice":
             return _choice(relay, original, *args, **kwargs)
         law = spec(*args, **kwargs)
-        return relay.drawn(f"numpy.{name}", law, lambda: original(*args, **kwargs))
+        owner = original.__self__
+        return relay.drawn(f"numpy.{name}", law, owner, lambda: original(*args, **kwargs))
 
     return function
 
@@ -163,6 +189,7 @@ def _choice(
     number = relay.drawn(
         "numpy.choice",
         law if replace or size is None else None,
+        original.__self__,
         lambda: original(many, size=size, replace=replace, p=p),
     )
     return number if things.ndim == 0 else np.take(things, number, axis=more.get("axis", 0))

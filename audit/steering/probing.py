@@ -37,7 +37,8 @@ class Prober:
     """A sampler before the blocks of a case; it must be called inside `watching`.
 
     batch_size: the most rows of a call. deadline: on the clock of time.monotonic, when no more is
-    asked. calls and rows count what it was asked; raised: the last exception of the sampler.
+    asked. calls and rows count what it was asked; states: those of generators before each
+    draw, hashed, until somebody clears them; raised: the last exception of the sampler.
     """
 
     sampler: LoadedSampler
@@ -49,6 +50,7 @@ class Prober:
     layout: Layout = field(default_factory=Layout)
     calls: int = 0
     rows: int = 0
+    states: list[int] = field(default_factory=list)
     raised: Exception | None = None
     probes: Probes = field(init=False)
     _relay: Relay = field(default_factory=Relay)
@@ -111,6 +113,7 @@ class Prober:
                 raise tape.failure from error
             self.raised = error
             codes = np.full(len(drafted), EXCEPTION)
+        self.states += tape.states
         return tape.answer(codes)
 
     def watch(self, rows: int, supplier: Supplier) -> None:

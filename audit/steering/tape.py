@@ -26,7 +26,8 @@ def as_drawn(unit: Unit, rows: slice, weights: Weights | None) -> None:
 class Tape:
     """The supplier of one call of `rows` rows.
 
-    failure: what went wrong in here, which is not the sampler's doing.
+    failure: what went wrong in here, which is not the sampler's doing. states: those of generators
+    before each draw, hashed.
     """
 
     def __init__(self, layout: Layout, mode: Mode, rows: int, choose: Choose) -> None:
@@ -37,6 +38,7 @@ class Tape:
         self._own: dict[int, Values] = {}  # the generator's own values, NaN where there is none
         self._weights: dict[int, Weights] = {}
         self.failure: Exception | None = None
+        self.states: list[int] = []
 
     def __call__(self, draw: Draw) -> Indices | None:
         try:
@@ -48,6 +50,8 @@ class Tape:
     def _given(self, draw: Draw) -> Indices | None:
         place = self._mode.place(draw, self._drawn, self._seen, self._rows)
         self._drawn += 1
+        if draw.state is not None and draw.elements:
+            self.states.append(draw.state)
         if not draw.known:
             self._layout.unknown.add(draw.name)
             return None

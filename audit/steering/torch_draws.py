@@ -8,6 +8,7 @@ shown without its law: it cannot be steered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,21 @@ def shown(
     given: its arguments by the names of its schema.
     """
     weights = _weights(name.rstrip("_"), given)  # before the operation may overwrite them
+    state = _state_of(given)
     result = operation()
     if not isinstance(result, torch.Tensor):
         supplier(Draw(site_of(), f"torch.{name}", (), lambda: np.zeros(1)))
     elif weights is not None and _distinct(given):
-        _show_distinct(supplier, given, weights, result)
+        _show_distinct(supplier, given, weights, result, state)
     else:
-        _show(supplier, _draw(name, given, weights, result), result)
+        _show(supplier, replace(_draw(name, given, weights, result), state=state), result)
     return result
+
+
+def _state_of(given: Arguments) -> int:
+    """Returns the state of the generator that an operation draws from, hashed."""
+    generator = given.get("generator") or torch.default_generator
+    return hash(generator.get_state().numpy().tobytes())
 
 
 def _show(supplier: Supplier, draw: Draw, result: torch.Tensor) -> None:
@@ -70,7 +78,7 @@ def _show(supplier: Supplier, draw: Draw, result: torch.Tensor) -> None:
 
 
 def _show_distinct(
-    supplier: Supplier, given: Arguments, weights: Weights, result: torch.Tensor
+    supplier: Supplier, given: Arguments, weights: Weights, result: torch.Tensor, state: int
 ) -> None:
     """Shows draws without replacement one by one, each without what was drawn before."""
     site, picks = site_of(), result.reshape(len(weights), -1)
@@ -78,7 +86,7 @@ def _show_distinct(
     for place in range(picks.shape[1]):
         own = picks[:, place]
         part = _draw("multinomial", given, left.copy(), own.reshape(-1, 1), site=(*site, place))
-        _show(supplier, part, own.reshape(-1, 1))
+        _show(supplier, part if place else replace(part, state=state), own.reshape(-1, 1))
         left[np.arange(len(left)), own.cpu().numpy()] = 0.0
 
 

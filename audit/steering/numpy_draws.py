@@ -158,7 +158,7 @@ def _watching(relay: Relay, base: Any) -> Any:
     return type(base.__name__, (base,), methods)
 
 
-def _shown(relay: Relay, name: str, original: Callable[..., Any], spec: Spec) -> Callable[..., Any]:
+def _shown(relay: Relay, name: str, original: Any, spec: Spec) -> Callable[..., Any]:
     """Returns a function that draws as `original` does and shows what it draws."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -175,7 +175,7 @@ def _shown(relay: Relay, name: str, original: Callable[..., Any], spec: Spec) ->
 
 def _choice(
     relay: Relay,
-    original: Callable[..., Any],
+    original: Any,
     a: Any,
     size: Any = None,
     replace: bool = True,

@@ -103,6 +103,17 @@ def test_a_hostile_name_is_text_and_short() -> None:
     assert "x" * 8_001 not in shown
 
 
+def test_a_traceback_is_shown_once_and_line_by_line() -> None:
+    case = sample.case_result("broken", Outcome.ERROR, None, detail="Traceback:\n  line 7")
+    audit = sample.audit("s", case)
+    for reason, shown in (("Traceback:\n  line 7", 1), ("Traceback:\n  line 8", 2)):
+        verdict = Verdict(Outcome.ERROR, "it raised.", (reason,))
+        text = page(sample.record(audit.model_copy(update={"verdict": verdict}), control=None))
+        assert text.count("<pre") == shown
+        assert f'<pre tabindex="0">{reason}</pre>' in text
+        assert "<li>Traceback" not in text
+
+
 def test_verdict_scope_and_limits_are_said() -> None:
     for sentence in (SCOPE, TRUST, "bonus-missing, lenience", "not tested"):
         assert sentence in PAGE

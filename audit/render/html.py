@@ -23,7 +23,7 @@ from audit.render.rounds import rounds_of
 from audit.render.steered import steered_lines
 from audit.render.visibility import blind_cases, visibility_rows
 from audit.resources import reports_dir
-from audit.verdict import SCOPE, TRUST
+from audit.verdict import SCOPE, TRUST, Outcome
 
 TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
 TEXT_LIMIT = 1_000
@@ -70,6 +70,7 @@ def _about_the_run(record: Record) -> dict[str, object]:
         "diagnoses": record.diagnoses,
         "steered": steered_lines(record.cases),
         "laws": words.shows_laws(record.cases),
+        "traceback": _traceback(record),
         "tone": words.run_tone(record),
         "tones": Counter(words.SIGNS[case.verdict.outcome].tone for case in record.cases),
         "trials": words.trials(record),
@@ -82,6 +83,14 @@ def _about_the_run(record: Record) -> dict[str, object]:
         "no_evidence": words.NO_EVIDENCE,
         "trust": TRUST,
     }
+
+
+def _traceback(record: Record) -> str | None:
+    """Returns the traceback of an error that no case shows; None where there is no error."""
+    if record.verdict.outcome is not Outcome.ERROR:
+        return None
+    shown = {case.detail for case in record.cases}
+    return "\n".join(reason for reason in record.verdict.reasons if reason not in shown)
 
 
 def _about_the_cases(record: Record, most: int) -> dict[str, object]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 # transformers imports triton where it finds it; vLLM's kernels then need it to interpret already.
 os.environ.setdefault("TRITON_INTERPRET", "1")
+
+# How long one example takes says how busy the machine is, and nothing of the code.
+settings.register_profile("draftproof", deadline=None)
+settings.load_profile("draftproof")
 
 
 @pytest.fixture(autouse=True)

@@ -82,6 +82,29 @@ def test_a_release_that_changed_is_one_sentence_with_the_one_that_works(toy, mod
     assert "\n" not in sentence
 
 
+def test_keywords_and_methods_are_checked_too(toy):
+    assert toy.function("toy_target", "verify", ("p",), ("q", "seed"))(1, q=2) == 1
+    assert toy.function("toy_target", "greedy", ("p",), ("anything",))(3, anything=1) == 3
+    for keywords in (["q", "seeds"], ["seed"]):  # one that it does not take, one that it needs
+        with pytest.raises(SamplerError, match=r"that takes \(p, q, seed\), but"):
+            toy.function("toy_target", "verify", ("p",), keywords)
+    with pytest.raises(SamplerError, match=r"toy-target 2\.0 has no Verifier\.verify, but"):
+        toy.checked(None, "Verifier.verify")
+
+
+def test_what_else_goes_wrong_while_an_adapter_is_made_is_one_sentence_too(toy):
+    assert toy.made(lambda: 3) == 3
+    with pytest.raises(SamplerError) as raised:
+        toy.made(lambda: {}["field"])
+    assert str(raised.value) == (
+        "toy-target 2.0 cannot be set up (KeyError: 'field'), but its adapter was written for 1.0; "
+        "pip install toy-target==1.0."
+    )
+    assert "Traceback" in raised.value.detail
+    with pytest.raises(UsageError, match="not installed"):
+        toy.made(lambda: MISSING.get("no_such_module", "verify"))
+
+
 def test_every_target_is_listed_with_its_level_and_how_to_get_it():
     rows = {row.name: row for row in list_samplers()}
     for name, target in TARGETS.items():

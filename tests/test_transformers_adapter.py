@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from audit.samplers.contract import Watch, check_output, faulty_rows
 from audit.samplers.interface import StepBatch
 from audit.samplers.registry import load_sampler
 from audit.samplers.transformers_adapter import Verifier
+from audit.state.worlds import tiny_world
 
 FALSE_ALARM = 1e-7  # of each of the four law checks; exact binomial tails, Bonferroni
 ROWS = 4_000
@@ -101,16 +103,30 @@ def test_older_signatures_are_met_and_unknown_ones_refused():
     tokens = Verifier(older)(batch, generator(1))
     assert tokens[:, 0].tolist() == batch.draft_token_ids[:, 0].tolist()
     for function in (unknown, reordered):
-        with pytest.raises(SamplerError, match="is not the function that draftproof knows"):
+        with pytest.raises(SamplerError, match=r"has a _speculative_sampling that takes \(cand"):
             Verifier(function)
 
 
-def test_a_release_without_the_function_is_named(monkeypatch):
+def test_another_release_is_one_sentence_with_the_releases_that_work(monkeypatch):
     from transformers.generation import utils
 
     monkeypatch.delattr(utils, "_speculative_sampling")
-    with pytest.raises(SamplerError, match=r"has no generation\.utils\._speculative_sampling"):
+    with pytest.raises(SamplerError) as raised:
         load_sampler("transformers")
+    assert str(raised.value) == (
+        f"transformers {version('transformers')} has no "
+        "transformers.generation.utils._speculative_sampling, but its adapter was written for 4.57 "
+        "to 5.24.0; pip install transformers==5.24.0."
+    )
+
+
+def test_models_that_another_release_does_not_know_are_one_sentence_too(monkeypatch):
+    from transformers import modeling_outputs
+
+    monkeypatch.delitem(sys.modules, "audit.samplers.models.transformers_models", raising=False)
+    monkeypatch.delattr(modeling_outputs, "CausalLMOutputWithPast")
+    with pytest.raises(SamplerError, match=r"cannot be imported \(ImportError: .*; pip install tr"):
+        tiny_world("gpt2")
 
 
 def test_it_is_imported_only_when_asked_for_and_says_nothing():

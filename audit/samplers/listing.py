@@ -6,13 +6,12 @@ Nothing here imports torch, so that it is listed at once; tests hold it against 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
 from typing import NamedTuple
 
 from audit.exact.catalogue import RULES
 from audit.exact.rule import Rule
 from audit.exact.state_faults import STATE_FAULTS
-from audit.samplers.adapters.packages import INSTALL_TRANSFORMERS, OFFERED, Level
+from audit.samplers.adapters.packages import OFFERED, TRANSFORMERS, Level
 
 COMMANDS: Mapping[Level, str] = {"verify": "run", "step": "step", "decode": "state"}
 # Faults of a half that drafts, without those of the catalogue.
@@ -45,7 +44,7 @@ def list_samplers() -> list[SamplerRow]:
         *map(_row_of, RULES.values()),
         *(SamplerRow(f"fault:{id_}", ("step",), "its own", _BUILT_IN) for id_ in DRAFTING),
         *(SamplerRow(f"fault:{id_}", ("decode",), "its own", _BUILT_IN) for id_ in _STATE),
-        SamplerRow("transformers", ("verify", "decode"), "chain", _transformers()),
+        SamplerRow("transformers", ("verify", "decode"), "chain", TRANSFORMERS.state),
         *_packages(),
         SamplerRow("module:object", _ALL, "its own", "anything that can be imported from here"),
         SamplerRow("path/to/file.py:object", _ALL, "its own", "a file of yours"),
@@ -90,10 +89,3 @@ def _packages() -> Iterator[SamplerRow]:
     for name, offered in OFFERED.items():
         drafts = "its own" if "verify" not in offered.levels else _drafts(offered.trees)
         yield SamplerRow(name, offered.levels, drafts, offered.package.state)
-
-
-def _transformers() -> str:
-    try:
-        return f"transformers {metadata.version('transformers')}"
-    except metadata.PackageNotFoundError:
-        return f"not found; {INSTALL_TRANSFORMERS}"

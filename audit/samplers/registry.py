@@ -130,7 +130,8 @@ def _adapted(target: Target) -> LoadedSampler:
             f"{target.name} is a decode loop with no verification step to call; audit it with "
             f"`{target.command}`."
         )
-    verify, package = target.load(), target.package
+    package = target.package
+    verify = package.made(target.load)
     identity = _here(target.name, code_of_module(package.module, package.file))
     return LoadedSampler(target.name, verify, target.facts, identity)
 

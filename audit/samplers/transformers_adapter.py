@@ -8,17 +8,14 @@ ours, from our generator, and put back afterwards. Importing it needs no network
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from audit.errors import SamplerError, UsageError
-from audit.samplers.adapters.packages import INSTALL_TRANSFORMERS
+from audit.samplers.adapters.packages import TRANSFORMERS
 from audit.samplers.batch import log_probs, seed_from
 from audit.samplers.interface import Facts, StepBatch
 
@@ -62,27 +59,16 @@ class Verifier:
 def load_verifier() -> Verifier:
     """Returns the verification step of the installed transformers.
 
-    Raises: UsageError where it is not installed; SamplerError where it has no such function or
-    cannot be imported.
+    Raises: UsageError where it is not installed; SamplerError where it has no such function, one
+    with other arguments, or cannot be imported.
     """
-    try:
-        importlib.import_module("transformers.utils.logging").set_verbosity_error()
-        module = importlib.import_module("transformers.generation.utils")
-    except ModuleNotFoundError as error:
-        if error.name == "transformers":
-            raise UsageError(f"transformers is not installed; {INSTALL_TRANSFORMERS}.") from None
-        raise _broken("cannot be imported", error) from error
-    except Exception as error:
-        raise _broken("cannot be imported", error) from error
-    try:
-        return Verifier(module._speculative_sampling)
-    except AttributeError as error:
-        raise _broken("has no generation.utils._speculative_sampling", error) from error
+    be_quiet()
+    return Verifier(TRANSFORMERS.get("transformers.generation.utils", "_speculative_sampling"))
 
 
-def _broken(what: str, error: Exception) -> SamplerError:
-    detail = "".join(traceback.format_exception(error))
-    return SamplerError(f"this transformers {what}; {INSTALL_TRANSFORMERS}.", detail=detail)
+def be_quiet() -> None:
+    """Keeps transformers from telling what is no error. Raises as `Package.load`."""
+    TRANSFORMERS.load("transformers.utils.logging").set_verbosity_error()
 
 
 def _further_arguments(function: Callable[..., Any]) -> Mapping[str, Any]:
@@ -91,8 +77,7 @@ def _further_arguments(function: Callable[..., Any]) -> Mapping[str, Any]:
     needed = [name for name, p in parameters.items() if p.default is inspect.Parameter.empty]
     unknown = [name for name in needed if name not in _FIRST and name not in _LATER]
     if needed[:4] != _FIRST or unknown:
-        raise SamplerError(
-            f"_speculative_sampling{inspect.signature(function)} of this transformers is not the "
-            f"function that draftproof knows; {INSTALL_TRANSFORMERS}."
+        raise TRANSFORMERS.misfit(
+            f"has a _speculative_sampling that takes ({', '.join(parameters)})"
         )
     return {name: _LATER[name] for name in needed[4:]}

@@ -18,11 +18,13 @@ from audit.case import Case, Prefix, Rows
 from audit.errors import UsageError
 from audit.exact.state_faults import CHANGING
 from audit.exact.state_laws import sequence_law, state_law, table_of
+from audit.samplers.adapters.packages import TRANSFORMERS
 from audit.samplers.decoders.interface import LoadedDecoder, ModelForm
 from audit.samplers.models.callables import CachedFunction, PositionTable, as_function
 from audit.samplers.models.table import TableModel
 from audit.state.world import Array, Laws, World, enumerated
 
+_MODELS = "audit.samplers.models.transformers_models"  # imports transformers
 PROMPT: Prefix = (1,)  # the shipped cases show most state faults after it
 LARGEST_LAW = 4096  # cells
 TINY_VOCABULARY = 8
@@ -94,8 +96,6 @@ def tiny_world(
 
     Raises: UsageError where the law has too many cells.
     """
-    from audit.samplers.models.transformers_models import laws_by_token
-
     length = length or length_for(gamma)
     _refuse_large(vocab_size, length, of=f"a world of {architecture}")
     target, draft = _tiny_models(architecture, form, vocab_size, seed=seed, dtype=dtype)
@@ -112,7 +112,7 @@ def tiny_world(
         law=enumerated(laws, prompt, vocab_size=vocab_size, length=length),
         faults={},
         tolerance=length * 8 * torch.finfo(dtype).eps,
-        plain=partial(laws_by_token, target),
+        plain=partial(TRANSFORMERS.load(_MODELS).laws_by_token, target),
         dtype=dtype,
     )
 
@@ -120,20 +120,19 @@ def tiny_world(
 def _tiny_models(
     architecture: str, form: ModelForm, vocab_size: int, *, seed: int, dtype: torch.dtype
 ) -> tuple[Any, Any]:
-    from audit.samplers.models.transformers_models import tiny_model
-
+    tiny_model = TRANSFORMERS.load(_MODELS).tiny_model
     if form != "tokenized":
         target, draft = (tiny_model(architecture, vocab_size, seed=2 * seed + i) for i in range(2))
         return target.to(dtype), draft.to(dtype)
-    from audit.samplers.models.tokenizers import tokenized, vocabularies
+    texts = TRANSFORMERS.load("audit.samplers.models.tokenizers")
 
     def made(tokens: list[str], number: int) -> Any:
         model = tiny_model(architecture, len(tokens), seed=2 * seed + number)
         return model.to(dtype)
 
     target, draft = (
-        tokenized(partial(made, tokens, number), tokens)
-        for number, tokens in enumerate(vocabularies(vocab_size))
+        texts.tokenized(partial(made, tokens, number), tokens)
+        for number, tokens in enumerate(texts.vocabularies(vocab_size))
     )
     return target, draft
 
@@ -149,9 +148,7 @@ def _refuse_large(vocab_size: int, length: int, *, of: str) -> None:
 def _made(form: ModelForm, rows: Rows, vocab_size: int) -> Any:
     """Returns a table model in the form that a decoder takes."""
     if form == "transformers":
-        from audit.samplers.models.transformers_models import TransformersTable
-
-        return TransformersTable(rows, vocab_size)
+        return TRANSFORMERS.load(_MODELS).TransformersTable(rows, vocab_size)
     model = TableModel(rows, vocab_size)
     if form == "module":
         return model

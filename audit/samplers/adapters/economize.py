@@ -31,11 +31,13 @@ _TREE = (*_PREFIX, "draft", "selector")
 
 def _made(method: str, parameters: tuple[str, ...]) -> tuple[Callable[..., Any], Any, Any]:
     """Returns a method of a RejectionVerifier, the class of drafts, and that of selectors."""
-    verifier = PACKAGE.get("economize.decoding.verifiers", "RejectionVerifier")
+    verifier = PACKAGE.function("economize.decoding.verifiers", "RejectionVerifier", ["config"])
     PACKAGE.checked(getattr(verifier, method, None), f"RejectionVerifier.{method}", parameters)
-    draft = PACKAGE.get("economize.decoding.protocols", "Draft")
-    selector = PACKAGE.get("economize.decoding.selectors", "TopPSampler")
-    config = PACKAGE.get("economize.decoding.config", "DecodeConfig")
+    draft = PACKAGE.function(
+        "economize.decoding.protocols", "Draft", ("tokens", "lengths"), ("parents", "probs")
+    )
+    selector = PACKAGE.function("economize.decoding.selectors", "TopPSampler", keywords=["seed"])
+    config = PACKAGE.function("economize.decoding.config", "DecodeConfig", keywords=["verifier"])
     return getattr(verifier(config(verifier="rejection")), method), draft, selector
 
 

@@ -19,18 +19,25 @@ from audit.samplers.decoders.rules import Rules
 from audit.samplers.seeding import row_by_row, seeded
 
 _ENGINE = "flashspec.engine.speculative"
+_CONFIG = "flashspec.utils.config"
+_MADE_OF = ("config", "drafters", "target")
+_NAMED = ("model_name_or_path", "device")
 _GENERATE = ("self", "input_ids", "max_new_tokens", "eos_token_ids")
 
 
 def generate() -> Decoder:
     """Returns `SpeculativeEngine.generate` as a decoder."""
-    engine_of = PACKAGE.get(_ENGINE, "SpeculativeEngine")
-    PACKAGE.checked(engine_of.generate, "SpeculativeEngine.generate", _GENERATE)
-    config_of = PACKAGE.get("flashspec.utils.config", "FlashSpecConfig")
-    sampling_of = PACKAGE.get("flashspec.utils.config", "SamplingConfig")
-    arm_of = PACKAGE.get("flashspec.engine.arms", "ArmSpec")
-    drafter_of = PACKAGE.get("flashspec.engine.hf_drafter", "HuggingFaceDrafter")
-    target_of = PACKAGE.get("flashspec.engine.verifier", "TargetModel")
+    engine_of = PACKAGE.function(_ENGINE, "SpeculativeEngine", _MADE_OF, ["arms"])
+    PACKAGE.checked(getattr(engine_of, "generate", None), "SpeculativeEngine.generate", _GENERATE)
+    config_of = PACKAGE.function(_CONFIG, "FlashSpecConfig", (), ("device", "sampling", "bandit"))
+    sampling_of = PACKAGE.function(_CONFIG, "SamplingConfig", (), ("temperature", "top_p", "gamma"))
+    arm_of = PACKAGE.function("flashspec.engine.arms", "ArmSpec", ("drafter", "gamma"))
+    drafter_of = PACKAGE.function(
+        "flashspec.engine.hf_drafter", "HuggingFaceDrafter", _NAMED, ("temperature", "model")
+    )
+    target_of = PACKAGE.function(
+        "flashspec.engine.verifier", "TargetModel", (*_NAMED, "dtype"), ["model"]
+    )
     logging.getLogger("flashspec").setLevel(logging.ERROR)
 
     def decode(

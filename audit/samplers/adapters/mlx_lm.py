@@ -24,6 +24,7 @@ from audit.samplers.decoders.rules import Rules
 from audit.samplers.seeding import row_by_row
 
 _STEP = ("prompt", "model", "draft_model", "stream")
+_ASKED = ("max_tokens", "num_draft_tokens", "sampler")
 _SAMPLER = ("temp", "top_p", "min_p", "min_tokens_to_keep", "top_k")
 Logits = Callable[[Tensor], Tensor]
 
@@ -48,10 +49,9 @@ class Cached:
 
 def speculative_generate_step() -> Decoder:
     """Returns `speculative_generate_step` as a decoder."""
-    step = PACKAGE.get("mlx_lm.generate", "speculative_generate_step")
-    PACKAGE.checked(step, "generate.speculative_generate_step", _STEP)
+    step = PACKAGE.function("mlx_lm.generate", "speculative_generate_step", _STEP, _ASKED)
     sampler_of = PACKAGE.function("mlx_lm.sample_utils", "make_sampler", _SAMPLER)
-    cache_of = PACKAGE.get("mlx_lm.models.cache", "KVCache")
+    cache_of = PACKAGE.function("mlx_lm.models.cache", "KVCache")
     mlx = PACKAGE.get("mlx_lm.generate", "mx")
 
     def decode(

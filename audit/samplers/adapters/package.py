@@ -9,15 +9,16 @@ from __future__ import annotations
 import importlib
 import inspect
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from audit.errors import SamplerError, UsageError
+from audit.errors import DraftproofError, SamplerError, UsageError
 
+_Made = TypeVar("_Made")
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -26,7 +27,7 @@ class Package:
     """A distribution and the release that its adapter was written for.
 
     module: the top-level module that it installs. options: more words for pip. instead: what else
-    does.
+    does. oldest: the release from which on the adapter works too, where that is known.
     """
 
     distribution: str
@@ -34,14 +35,22 @@ class Package:
     module: str
     options: str = ""
     instead: str = ""
+    oldest: str = ""
 
     @property
     def install(self) -> str:
-        """The command that installs it.
+        """The command that installs it: that release, or any from the oldest on.
 
         >>> Package("flashspec", "0.3.1", "flashspec").install
         'pip install flashspec==0.3.1'
         """
+        if self.oldest:
+            return f"pip install {self.options}'{self.distribution}>={self.oldest}'"
+        return self.fitting
+
+    @property
+    def fitting(self) -> str:
+        """How to install the release that the adapter was written for."""
         command = f"pip install {self.options}{self.distribution}=={self.version}"
         return f"{command}, or {self.instead}" if self.instead else command
 
@@ -61,7 +70,7 @@ class Package:
         return f"{self.distribution} {self.found}"
 
     def load(self, module: str) -> ModuleType:
-        """Returns a module of the package, imported.
+        """Returns a module of the package, or of ours on top of it, imported.
 
         Raises: UsageError where the package is not installed; SamplerError where it cannot be
         imported.
@@ -71,10 +80,19 @@ class Package:
         try:
             return importlib.import_module(module)
         except Exception as error:
-            said = str(error).partition("\n")[0].rstrip(".")
-            raise self.misfit(
-                f"cannot be imported ({type(error).__name__}: {said})", error
-            ) from error
+            raise self.misfit(f"cannot be imported ({_said(error)})", error) from error
+
+    def made(self, make: Callable[[], _Made]) -> _Made:
+        """Returns what an adapter makes of the package.
+
+        Raises: as `make` does, and SamplerError for any other error.
+        """
+        try:
+            return make()
+        except DraftproofError:
+            raise
+        except Exception as error:
+            raise self.misfit(f"cannot be set up ({_said(error)})", error) from error
 
     def get(self, module: str, name: str) -> Any:
         """Returns what a module of the package calls `name`. Raises as `load`, or SamplerError."""
@@ -83,23 +101,34 @@ class Package:
         except AttributeError:
             raise self.misfit(f"has no {module}.{name}") from None
 
-    def function(self, module: str, name: str, parameters: Sequence[str]) -> Callable[..., Any]:
-        """Returns a function of the package whose parameters begin with these names, in order.
+    def function(
+        self, module: str, name: str, parameters: Sequence[str] = (), keywords: Sequence[str] = ()
+    ) -> Callable[..., Any]:
+        """Returns a function or class of the package that can be called as `checked` says.
 
-        Raises: as `get`; SamplerError where it begins with others or needs more.
+        Raises: as `get` and `checked`.
         """
-        return self.checked(self.get(module, name), f"{module}.{name}", parameters)
+        return self.checked(self.get(module, name), f"{module}.{name}", parameters, keywords)
 
-    def checked(self, function: Any, name: str, parameters: Sequence[str]) -> Callable[..., Any]:
-        """Returns the function. Raises SamplerError where it does not take these parameters."""
+    def checked(
+        self,
+        function: Any,
+        name: str,
+        parameters: Sequence[str] = (),
+        keywords: Sequence[str] = (),
+    ) -> Callable[..., Any]:
+        """Returns the function; None is one that is missing.
+
+        Raises: SamplerError where its parameters do not begin with these names in order, where it
+        does not take these keywords, or needs more than both.
+        """
+        if function is None:
+            raise self.misfit(f"has no {name}")
         try:
             taken = inspect.signature(function).parameters
         except (TypeError, ValueError) as error:
             raise self.misfit(f"has a {name} whose arguments cannot be read", error) from error
-        needed = [key for key, one in taken.items() if one.default is one.empty]
-        needed = [key for key in needed if taken[key].kind not in _ANY]
-        fits = list(taken)[: len(parameters)] == list(parameters)
-        if not fits or not set(needed) <= set(parameters):
+        if not _fits(taken, parameters, keywords):
             raise self.misfit(f"has a {name} that takes ({', '.join(taken)})")
         found: Callable[..., Any] = function
         return found
@@ -107,9 +136,10 @@ class Package:
     def misfit(self, what: str, error: Exception | None = None) -> SamplerError:
         """Returns the sentence on a release that the adapter does not fit."""
         detail = "" if error is None else "".join(traceback.format_exception(error))
+        releases = f"{self.oldest} to {self.version}" if self.oldest else self.version
         return SamplerError(
             f"{self.distribution} {self.found} {what}, but its adapter was written for "
-            f"{self.version}; {self.install}.",
+            f"{releases}; {self.fitting}.",
             detail=detail,
         )
 
@@ -117,3 +147,20 @@ class Package:
     def file(self) -> Path:
         """The file of the top-level module, which tells what code is run."""
         return Path(str(self.load(self.module).__file__))
+
+
+def _said(error: Exception) -> str:
+    first = str(error).partition("\n")[0].rstrip(".")
+    return f"{type(error).__name__}: {first}"
+
+
+def _fits(
+    taken: Mapping[str, inspect.Parameter], parameters: Sequence[str], keywords: Sequence[str]
+) -> bool:
+    """Returns whether the parameters begin with these, have these keywords, and need no others."""
+    plain = {name: one for name, one in taken.items() if one.kind not in _ANY}
+    anything = any(one.kind is one.VAR_KEYWORD for one in taken.values())
+    needed = {name for name, one in plain.items() if one.default is one.empty}
+    begins = list(taken)[: len(parameters)] == list(parameters)
+    known = anything or set(keywords) <= set(plain)
+    return begins and known and needed <= {*parameters, *keywords}

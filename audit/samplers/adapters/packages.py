@@ -14,7 +14,7 @@ from audit.tree import Drafting
 
 Level = Literal["verify", "step", "decode"]
 
-INSTALL_TRANSFORMERS = "pip install transformers"
+TRANSFORMERS = Package("transformers", "5.24.0", "transformers", oldest="4.57")
 FLASHSPEC = Package("flashspec", "0.3.1", "flashspec")
 ECONOMIZE = Package("economize", "0.3.2", "economize")
 # Its dependencies ask for an older huggingface-hub than transformers 5 does.

@@ -28,6 +28,16 @@ from audit.samplers.interface import Facts, Sampler, StepBatch
 from audit.samplers.seeding import seeded
 
 _MODULE = "vllm.v1.sample.rejection_sampler"
+_MADE_OF = ("sampler", "spec_config", "device")
+_LAID_OUT = (
+    "draft_token_ids",
+    "num_draft_tokens",
+    "cu_num_draft_tokens",
+    "cu_num_sampled_tokens",
+    "target_logits_indices",
+    "bonus_logits_indices",
+    "logits_indices",
+)
 _FORWARD = ("self", "metadata", "draft_probs", "logits", "sampling_metadata")
 _LONGEST = 32
 SMALL = 16  # rows a call: each run probes with dozens of full calls, and the interpreter is slow
@@ -100,13 +110,13 @@ class _Flat:
 
 def _made(config: Any) -> tuple[Any, Callable[..., Any], Callable[[StepBatch], Any]]:
     """Returns a RejectionSampler, the class of its first argument, and a maker of its last."""
-    sampler_class = PACKAGE.get(_MODULE, "RejectionSampler")
-    PACKAGE.checked(sampler_class.forward, "RejectionSampler.forward", _FORWARD)
-    sampler = PACKAGE.get("vllm.v1.sample.sampler", "Sampler")()
+    sampler_class = PACKAGE.function(_MODULE, "RejectionSampler", _MADE_OF)
+    PACKAGE.checked(getattr(sampler_class, "forward", None), "RejectionSampler.forward", _FORWARD)
+    sampler = PACKAGE.function("vllm.v1.sample.sampler", "Sampler")()
     fields = tuple(_sampling(_no_options(), None))
     sampling = PACKAGE.function("vllm.v1.sample.metadata", "SamplingMetadata", fields)
-    processors = PACKAGE.get("vllm.v1.sample.logits_processor", "LogitsProcessors")
-    metadata = PACKAGE.get("vllm.v1.spec_decode.metadata", "SpecDecodeMetadata")
+    processors = PACKAGE.function("vllm.v1.sample.logits_processor", "LogitsProcessors")
+    metadata = PACKAGE.function("vllm.v1.spec_decode.metadata", "SpecDecodeMetadata", (), _LAID_OUT)
     made = sampler_class(sampler, config, place())
     return made, metadata, lambda batch: sampling(**_sampling(batch, processors()))
 

@@ -8,7 +8,6 @@ generation of the installed package in one of its forms; `module:object` and
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import platform
 from collections.abc import Callable, Mapping
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from audit.errors import UsageError
 from audit.samplers.adapters.listing import TARGETS
-from audit.samplers.adapters.packages import INSTALL_TRANSFORMERS
+from audit.samplers.adapters.packages import TRANSFORMERS
 from audit.samplers.adapters.target import Target
 from audit.samplers.client import refusal
 from audit.samplers.decoders.faults import KEEPING, decoder_of
@@ -38,6 +37,7 @@ from audit.samplers.facts import nearest
 from audit.samplers.identity import code_of_files, code_of_module
 from audit.samplers.identity_of_object import code_of_object
 from audit.samplers.listing import elsewhere
+from audit.samplers.transformers_adapter import be_quiet
 from audit.samplers.worker.loading import RefusedError, load
 
 _OWN = DecoderFacts(models="module", max_batch=None, rules=RULES)
@@ -102,20 +102,14 @@ def _own(spec: str, decoder: Decoder) -> LoadedDecoder:
 
 
 def _transformers(form: Option = "assistant", **unknown: Option) -> LoadedDecoder:
-    try:
-        importlib.import_module("transformers.utils.logging").set_verbosity_error()
-    except ModuleNotFoundError as error:
-        if error.name == "transformers":
-            raise UsageError(f"transformers is not installed; {INSTALL_TRANSFORMERS}.") from None
-        raise
+    be_quiet()
     from audit.samplers.decoders.transformers_decoder import FORMS, AssistedGeneration
 
     for name in unknown:
         raise UsageError(f"transformers has no option {nearest(name, ['form', *RULES])}")
     if form not in FORMS:
         raise UsageError(f"transformers has no form {nearest(form, FORMS)}")
-    package = Path(str(importlib.import_module("transformers").__file__))
-    code = code_of_module("transformers", package)
+    code = code_of_module("transformers", TRANSFORMERS.file)
     return _loaded("transformers", AssistedGeneration(str(form)), FORMS[str(form)], code)
 
 
@@ -125,7 +119,8 @@ def _adapted(target: Target) -> LoadedDecoder:
         raise UsageError(
             f"{target.name} verifies and decodes nothing; audit it with `{target.command}`."
         )
-    decoder, package = target.load(), target.package
+    package = target.package
+    decoder = package.made(target.load)
     code = code_of_module(package.module, package.file)
     return _loaded(target.name, decoder, target.facts, code)
 

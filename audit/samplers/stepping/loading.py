@@ -124,7 +124,8 @@ def _adapted(target: Target) -> LoadedStep:
         raise UsageError(
             f"{target.name} has no round that drafts for itself; audit it with `{target.command}`."
         )
-    made, package = target.step(), target.package
+    package = target.package
+    made = package.made(target.step)
     return _loaded(target.name, made, code_of_module(package.module, package.file))
 
 

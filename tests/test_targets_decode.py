@@ -11,12 +11,14 @@ from functools import lru_cache
 
 import pytest
 import torch
-from targets import need
+from targets import need, rewritten
 
 from audit.errors import SamplerError
 from audit.samplers.decoders.interface import LoadedDecoder
 from audit.samplers.decoders.loading import load_decoder
+from audit.samplers.stepping.loading import load_step
 from audit.selection import select_cases
+from audit.settings import Settings
 from audit.state import checks
 from audit.state.auditing import audit_state
 from audit.state.law import LawWatch, StateBudget
@@ -26,6 +28,8 @@ from audit.state.settings import StateSettings
 from audit.state.watching import watch_steps
 from audit.state.world import World
 from audit.state.worlds import table_world
+from audit.stepping.auditing import run_step
+from audit.verdict import Outcome
 
 pytestmark = pytest.mark.heavy
 
@@ -43,11 +47,13 @@ def world(name: str, case: str = "basis-1") -> World:
     return table_world(select_cases([case])[0], loaded(name))
 
 
-def failures(name: str, sequences: int, *, seed: int = 1) -> tuple[str, ...]:
-    """Returns what the law of so many sequences shows."""
+def failures(
+    name: str, sequences: int, *, seed: int = 1, decoder: LoadedDecoder | None = None
+) -> tuple[str, ...]:
+    """Returns what the law of so many sequences shows, of a decoder in the target's place."""
     where = world(name)
     watch = LawWatch(where, StateBudget())
-    watch.update([*calls(loaded(name), where, sequences, seed=seed, purpose="test")])
+    watch.update([*calls(decoder or loaded(name), where, sequences, seed=seed, purpose="test")])
     return tuple(watch.failures())
 
 
@@ -111,8 +117,8 @@ def test_litgpt_drops_the_first_token():
     assert text[0].tolist() == plain[2:]
 
 
-def test_litgpts_step_keeps_the_law_until_its_fallback_is_broken(monkeypatch):
-    assert failures("litgpt-step", 150) == ()
+def with_fallback_to_any_token(monkeypatch) -> None:
+    """Lets litgpt's own `sample` draw from all tokens alike after a rejection."""
     from litgpt.generate import speculative_decoding
 
     sample = speculative_decoding.sample
@@ -121,7 +127,34 @@ def test_litgpts_step_keeps_the_law_until_its_fallback_is_broken(monkeypatch):
         return sample(logits if apply_softmax else torch.ones_like(logits), **more)
 
     monkeypatch.setattr(speculative_decoding, "sample", broken)
+
+
+def test_litgpt_with_its_first_token_keeps_the_law_until_its_fallback_is_broken(monkeypatch):
+    # The cause that the field report tells: with that token alone put back, the law holds.
+    need("litgpt")
+    from litgpt.generate import speculative_decoding as module
+
+    whole = rewritten(module.generate, "    tokens = []\n", "    tokens = [token[0]]\n")
+    monkeypatch.setattr(module, "generate", whole)
+    mended = load_decoder("litgpt")
+    assert failures("litgpt", 150, decoder=mended) == ()
+    with_fallback_to_any_token(monkeypatch)
+    assert any("impossible" in sentence for sentence in failures("litgpt", 150, decoder=mended))
+
+
+def test_litgpts_step_keeps_the_law_until_its_fallback_is_broken(monkeypatch):
+    assert failures("litgpt-step", 150) == ()
+    with_fallback_to_any_token(monkeypatch)
     assert any("impossible" in sentence for sentence in failures("litgpt-step", 150))
+
+
+def test_litgpts_step_passes_at_the_step_level_until_its_fallback_is_broken(monkeypatch):
+    need("litgpt-step")
+    settings = Settings(samples=600, epsilon=0.15)
+    step = load_step("litgpt-step")
+    assert run_step(step, cases=["draft-zero"], settings=settings).verdict.outcome is Outcome.PASS
+    with_fallback_to_any_token(monkeypatch)
+    assert run_step(step, cases=["draft-zero"], settings=settings).verdict.outcome is Outcome.FAIL
 
 
 def test_litgpt_at_temperature_0_is_not_greedy():

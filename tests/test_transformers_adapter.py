@@ -11,14 +11,18 @@ import pytest
 import torch
 from exact_instances import g2, i2, seed
 from steps import outcomes, smallest_p, step_batch
+from targets import rewritten
 
 from audit.errors import SamplerError
 from audit.exact.engine import block_law
+from audit.run import Settings, run_audit
 from audit.samplers.contract import Watch, check_output, faulty_rows
 from audit.samplers.interface import StepBatch
 from audit.samplers.registry import load_sampler
 from audit.samplers.transformers_adapter import Verifier
+from audit.simulation.alarms import ADVERSE
 from audit.state.worlds import tiny_world
+from audit.verdict import Outcome
 
 FALSE_ALARM = 1e-7  # of each of the four law checks; exact binomial tails, Bonferroni
 ROWS = 4_000
@@ -45,6 +49,32 @@ def test_it_follows_the_ratio_rule_and_no_fault(transformers, case, dtype):
     tokens = check_output(batch, transformers.call(batch, generator(2)))
     assert fits(case, tokens, "ratio")
     assert not fits(case, tokens, "full-target-fallback")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("is_accepted = r_i <= probability_ratio", "is_accepted = r_i <= 1"),
+        ("torch.clamp((p_n_plus_1 - q_n_plus_1), min=0)", "p_n_plus_1.clone()"),
+        ("q_n_plus_1 = q[:, n_matches, :]", "q_n_plus_1 = q[:, 0, :].roll(1, -1)"),
+        ("p_n_plus_1 = p[:, n_matches, :]", "p_n_plus_1 = p[:, 0, :]"),
+    ],
+    ids=["accepts all", "whole target", "another draft row", "first target row"],
+)
+def test_the_packages_own_function_with_a_fault_fails(old, new, monkeypatch):
+    from transformers.generation import utils
+
+    assert outcome() not in ADVERSE
+    monkeypatch.setattr(
+        utils, "_speculative_sampling", rewritten(utils._speculative_sampling, old, new)
+    )
+    assert outcome() is Outcome.FAIL
+
+
+def outcome() -> Outcome:
+    """Returns that of an audit on laws that differ at every place; alpha is 1e-6."""
+    settings = Settings(samples=2_000, epsilon=0.1)
+    return run_audit("transformers", cases=(i2(),), settings=settings).verdict.outcome
 
 
 def test_what_it_says_of_itself(transformers):

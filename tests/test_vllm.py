@@ -25,6 +25,9 @@ from audit.samplers.adapters.vllm_package import Kernels, logits_of, temperature
 from audit.samplers.contract import Watch, check_output
 from audit.samplers.interface import RowOptions, StepBatch
 from audit.samplers.registry import load_sampler
+from audit.samplers.stepping.loading import load_step
+from audit.simulation.alarms import ADVERSE
+from audit.stepping.auditing import run_step
 from audit.verdict import Outcome
 
 NAMES = [name for name in TARGETS if name.startswith("vllm-")]
@@ -45,6 +48,11 @@ def verdict(name: str, samples: int, *cases: str | Case, epsilon: float = 0.24):
     need(name)
     settings = Settings(samples=samples, epsilon=epsilon)
     return run_audit(name, cases=cases or (HALF,), settings=settings).verdict
+
+
+def stepped(name: str, settings: Settings):
+    """Returns the verdict on a round that drafts for itself, on HALF."""
+    return run_step(load_step(name), cases=[HALF], settings=settings).verdict
 
 
 def follows(tokens: torch.Tensor, law) -> bool:
@@ -123,13 +131,35 @@ def test_synthetic_acceptance_is_judged_by_the_law_that_it_declares():
     assert "as declared (synthetic-acceptance)" in sentence
 
 
+def accept_every_draft(name: str, monkeypatch) -> None:
+    """Patches the coins of vLLM's own code: near 0, so that every draft is accepted."""
+    package = TARGETS[name].package
+    if name.startswith("vllm-v1"):
+        module = package.load("vllm.v1.sample.rejection_sampler")
+        uniform = module.generate_uniform_probs
+        monkeypatch.setattr(module, "generate_uniform_probs", lambda *given: uniform(*given) * 0)
+    else:
+        module = package.load("vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils")
+        coin = module.tl_rand32
+        monkeypatch.setattr(module, "tl_rand32", lambda *of, **more: coin(*of, **more) * 0 + 1e-9)
+
+
 @heavy
-def test_v1_that_accepts_every_draft_fails(monkeypatch):
-    need("vllm-v1")
-    module = TARGETS["vllm-v1"].package.load("vllm.v1.sample.rejection_sampler")
-    uniform = module.generate_uniform_probs
-    monkeypatch.setattr(module, "generate_uniform_probs", lambda *given: uniform(*given) * 0)
-    assert verdict("vllm-v1", 100).outcome is Outcome.FAIL
+@pytest.mark.parametrize("name", NAMES)
+def test_each_form_that_accepts_every_draft_fails(name, monkeypatch):
+    need(name)
+    accept_every_draft(name, monkeypatch)
+    assert verdict(name, 60).outcome is Outcome.FAIL
+
+
+@heavy
+@pytest.mark.parametrize("name", ["vllm-v2", "vllm-v2-block"])
+def test_a_step_of_v2_is_right_until_it_accepts_every_draft(name, monkeypatch):
+    need(name)
+    settings = Settings(samples=60, epsilon=0.24)
+    assert stepped(name, settings).outcome not in ADVERSE
+    accept_every_draft(name, monkeypatch)
+    assert stepped(name, settings).outcome is Outcome.FAIL
 
 
 @heavy
@@ -143,16 +173,6 @@ def test_v1_that_falls_back_to_the_whole_target_fails(monkeypatch):
 
     monkeypatch.setattr(module, "sample_recovered_tokens", whole)
     assert verdict("vllm-v1", 300).outcome is Outcome.FAIL
-
-
-@heavy
-def test_v2_that_accepts_every_draft_fails(monkeypatch):
-    need("vllm-v2")
-    package = TARGETS["vllm-v2"].package
-    module = package.load("vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils")
-    coin = module.tl_rand32
-    monkeypatch.setattr(module, "tl_rand32", lambda *of, **more: coin(*of, **more) * 0 + 1e-9)
-    assert verdict("vllm-v2", 60).outcome is Outcome.FAIL
 
 
 @heavy

@@ -10,6 +10,7 @@ from field_targets import Entry
 
 from audit.errors import DraftproofError, UsageError
 from audit.run import run_audit
+from audit.samplers.decoders.interface import LoadedDecoder
 from audit.samplers.decoders.loading import load_decoder
 from audit.samplers.registry import load_sampler
 from audit.samplers.stepping.loading import load_step
@@ -21,7 +22,8 @@ from audit.state.auditing import audit_state
 from audit.state.law import LawWatch, StateBudget
 from audit.state.running import calls
 from audit.state.settings import StateSettings
-from audit.state.worlds import table_world
+from audit.state.world import World, with_rules
+from audit.state.worlds import table_world, tiny_world
 from audit.statistics.total_variation import TotalVariation
 from audit.stepping.auditing import run_step
 from audit.verdict import Budget
@@ -71,19 +73,29 @@ def _stepped(entry: Entry, name: str) -> tuple[str, str, list[TotalVariation]]:
 
 
 def _decoded(entry: Entry, name: str) -> tuple[str, str, list[TotalVariation]]:
-    settings = StateSettings(
-        sequences=entry.n, watched=60, epsilon=entry.epsilon, options=dict(entry.options)
-    )
-    record = audit_state(name, entry.cases, settings=settings)
+    record = audit_state(name, entry.cases, settings=_asked(entry))
     distances = [world.law.total_variation for world in record.worlds]
     return record.outcome.value, record.sentence, distances
+
+
+def _asked(entry: Entry) -> StateSettings:
+    return StateSettings(
+        sequences=entry.n,
+        watched=60,
+        epsilon=entry.epsilon,
+        prompt=entry.prompt,
+        architectures=entry.architectures,
+        options=dict(entry.options),
+    )
 
 
 _AUDITS = {"verify": _verified, "step": _stepped, "decode": _decoded}
 
 
-def reference_seconds(entry: Entry) -> float:
-    """Returns how long the same audit of our own rule takes."""
+def reference_seconds(entry: Entry) -> float | None:
+    """Returns how long the same audit of our own rule takes, None where ours cannot be asked."""
+    if entry.architectures or any(key == "form" for key, _ in entry.options):
+        return None
     name = "reference"
     if "tree" in entry.name:
         rules = {"fixed": "target-only", "distinct": "recursive-rejection-distinct"}
@@ -110,13 +122,26 @@ def accused(entry: Entry, seeds: int) -> int:
     return sum(made.monitors[0].verdict().outcome in ADVERSE for made in runs)
 
 
-_decoder = cache(load_decoder)
 _step = cache(load_step)
 
 
+@cache
+def _first_world(entry: Entry) -> tuple[LoadedDecoder, World]:
+    """Returns the decoder of an entry, and the first world that it is audited in."""
+    asked = _asked(entry)
+    decoder = load_decoder(entry.name, asked.arguments)
+    if entry.cases:
+        world = table_world(select_cases(entry.cases[:1])[0], decoder, prompt=asked.prompt)
+    else:
+        form = decoder.facts.models
+        world = tiny_world(entry.architectures[0], form=form, prompt=asked.prompt)
+    ruled = with_rules(world, asked.rules)
+    assert ruled is not None
+    return decoder, ruled
+
+
 def _law_failures(entry: Entry, seed: int) -> bool:
-    decoder = _decoder(entry.name)
-    world = table_world(select_cases(entry.cases[:1])[0], decoder)
+    decoder, world = _first_world(entry)
     watch = LawWatch(world, StateBudget())
     watch.update([*calls(decoder, world, entry.short, seed=seed, purpose="field")])
     return bool(watch.failures())

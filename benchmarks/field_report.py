@@ -1,8 +1,8 @@
 """Writes docs/field-report.md: real packages audited, with every figure and the cause of a failure.
 
-.venv/bin/python benchmarks/field_report.py
+.venv/bin/python benchmarks/field_report.py [--only NAME]
 
-Takes about ten minutes; targets that are not installed stand in it with the sentence that says so.
+Takes long. Targets that are not installed stand in it with the sentence that says so.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from field_audits import BAD, Found, accused, audited, reference_seconds
-from field_targets import ENTRIES, NOT_RUN, NOTES, Entry
+from field_page import Told, not_run_line, page, standing
+from field_targets import ENTRIES, NOT_RUN, Entry
 
 from audit.errors import DraftproofError
 from audit.samplers.adapters.listing import TARGETS
@@ -39,20 +39,18 @@ def version_of(name: str) -> str:
 
 def line(entry: Entry, found: Found, seeds: int) -> str:
     """Returns the line of an entry in the table."""
-    plain = not entry.options and found.verdict not in BAD
-    short = f"{seeds} x {entry.short}"
-    clean = f"{accused(entry, seeds)} of {short}" if plain else "-"
-    d = found.distance
+    right, short = found.verdict not in BAD, f"{seeds} x {entry.short}"
+    d, ours = found.distance, reference_seconds(entry)
     figures = (f"{d.n:,}", f"{d.estimate:.4f}", f"{d.null_mean:.4f}", f"{d.upper:.4f}") if d else ()
     row = (
         f"`{entry.title}`",
         version_of(entry.name),
         entry.level,
-        ", ".join(entry.cases),
+        ", ".join(entry.worlds),
         *(figures or ("-",) * 4),
         found.verdict,
-        f"{found.seconds / reference_seconds(entry):.1f}",
-        clean,
+        f"{found.seconds / ours:.1f}" if ours else "-",
+        f"{accused(entry, seeds)} of {short}" if right else "-",
     )
     return f"| {' | '.join(row)} |"
 
@@ -90,20 +88,26 @@ def kept(entry: Entry, seeds: int, folder: Path | None) -> dict[str, str]:
     return found
 
 
-def page(entries: Sequence[Entry], seeds: int, folder: Path | None) -> str:
-    """Returns the whole page."""
-    found = [kept(entry, seeds, folder) for entry in entries]
-    not_run = [
-        f"- {name}: `{command}` ends with `{pip_error(command)}`. {note}"
-        for name, (command, note) in NOT_RUN.items()
+def every(options: argparse.Namespace, text: str) -> list[Told]:
+    """Returns what is told of all entries; of those not asked for, what the page says already."""
+    known = {row.name for row in list_samplers()}
+    found = [
+        kept(entry, options.seeds, options.run_dir)
+        if options.only in entry.title
+        else standing(text, entry)
+        for entry in ENTRIES
+        if entry.name in known
     ]
-    missing = [one["missing"] for one in found if "missing" in one]
-    return _TEXT.format(
-        table="\n".join(one["line"] for one in found if "line" in one),
-        causes="\n".join(one["failure"] for one in found if one.get("failure")) or "None.",
-        missing="\n".join(missing + not_run),
-        notes="\n".join(f"- {note}" for note in NOTES),
-    )
+    return [one for one in found if one is not None]
+
+
+def not_run(only: str, text: str) -> list[str]:
+    """Returns the lines on targets without an adapter; of those not asked for, as they stand."""
+    lines = []
+    for name, (command, note) in NOT_RUN.items():
+        stands = None if only in name else not_run_line(text, name)
+        lines.append(stands or f"- {name}: `{command}` ends with `{pip_error(command)}`. {note}")
+    return lines
 
 
 def _failure(entry: Entry, found: Found) -> str:
@@ -112,48 +116,17 @@ def _failure(entry: Entry, found: Found) -> str:
     return f"- **{entry.title}** ({found.verdict}): {sentence}.\n  {cause}\n  `{entry.command}`"
 
 
-_TEXT = """\
-# Field report
-
-Real packages, their own functions, audited by the adapters of [docs/targets.md](targets.md).
-`benchmarks/field_report.py` writes this page; `--run-dir` keeps the audits that it consists of.
-
-| target | version | level | cases | n | TV | (null) | bound U | verdict | time | accused |
-|---|---|---|---|---|---|---|---|---|---|---|
-{table}
-
-n: rounds of the case, or sequences of the world, with the largest excess of TV. TV: of the
-completed law, or of all tokens of a sequence, to the target's. (null): what a correct one shows on
-average at this n. U: TV is at most this, with confidence 0.999 over the run. At the decode level a
-loop is CONSISTENT or BROKEN in its states, and the bound is on several rounds together. time: of
-the whole audit, in multiples of the same audit of our own rule. accused: short runs that accuse the
-target of anything, of so many seeds and so many rounds of the first case, or sequences, each; asked
-where the target is right.
-
-{notes}
-
-## What fails, and why
-
-{causes}
-
-## What did not run
-
-{missing}
-"""
-
-
 def main() -> None:
     """Writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--only", default="", help="targets whose name holds this")
+    parser.add_argument("--only", default="", help="targets whose title holds this; others stay")
     parser.add_argument("--run-dir", type=Path, help="keeps each audit; given again, it goes on")
     parser.add_argument("--out", type=Path, default=PAGE)
     options = parser.parse_args()
-    known = {row.name for row in list_samplers()}
-    entries = [one for one in ENTRIES if one.name in known and options.only in one.name]
-    text = page(entries, options.seeds, options.run_dir)
-    options.out.write_text(text, encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    written = page(every(options, text), not_run(options.only, text))
+    options.out.write_text(written, encoding="utf-8")
 
 
 if __name__ == "__main__":

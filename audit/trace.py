@@ -17,7 +17,7 @@ from audit import __version__
 from audit.errors import UsageError
 from audit.exact.catalogue import rule
 from audit.plural import counted
-from audit.tracefile.problems import Problem
+from audit.tracefile.problems import Problem, placed
 from audit.tracefile.reading import check_files, rounds_in
 from audit.tracefile.rounds import Round
 from audit.tracerecord import BadLine, TraceFile, TraceRecord, TraceSettings
@@ -198,7 +198,7 @@ def _refuse_nothing(reading: _Reading) -> None:
     first = next(iter(reading.problems), None)
     why = "the files hold no whole record"
     if first is not None:
-        why = f"{first.file}, line {first.line}: {first.field} = {first.value} {first.reason}"
+        why = f"{placed(first.file, first.line)}: {first.field} = {first.value} {first.reason}"
     raise UsageError(
         f"of {counted(reading.bad, 'record')} none can be judged ({why}); docs/traces.md describes "
         "them."

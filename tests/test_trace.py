@@ -322,7 +322,7 @@ def test_the_good_rounds_of_bad_files_are_judged(tmp_path: Path) -> None:
 def test_nothing_usable_is_a_usage_error(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("not json\n")
-    with pytest.raises(UsageError, match=r"of 1 record none can be judged .*line 1: line = "):
+    with pytest.raises(UsageError, match=r"of 1 record none can be judged .*t\.jsonl:1: line = "):
         run_trace([str(path)])
     path.write_text("")
     with pytest.raises(UsageError, match="no whole record"):

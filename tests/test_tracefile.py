@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from audit.errors import UsageError
-from audit.tracefile.problems import BadRecord, Problem, shortened
+from audit.tracefile.problems import BadRecord, Problem, placed, shortened
 from audit.tracefile.reading import check_files, rounds_in
 from audit.tracefile.rounds import Round, round_of
 from audit.tracefile.rows import dense, listed, softmax
@@ -89,6 +89,7 @@ def test_a_sum_is_never_normalised_in_silence() -> None:
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "no drafts": ({"draft_token_ids": None}, "draft_token_ids", "missing"),
     "floats as ids": ({"draft_token_ids": [0.5, 1]}, "draft_token_ids", "whole numbers"),
+    "a flag as an id": ({"emitted_token_ids": [0, True]}, "emitted_token_ids", "whole numbers"),
     "text as ids": ({"draft_token_ids": "01"}, "draft_token_ids", "whole numbers"),
     "ragged ids": ({"draft_token_ids": [[0], [1, 2]]}, "draft_token_ids", "list of token ids"),
     "a negative id": ({"emitted_token_ids": [-7]}, "emitted_token_ids", "negative"),
@@ -397,3 +398,14 @@ def test_values_are_shortened_without_being_written_out() -> None:
         nested = [nested]
     for value in (10**10_000, nested, "x" * 10**6, {"a": "b" * 10**5}):
         assert len(shortened(value)) <= 60
+    assert shortened(np.array(["0.123456789", "0.987654321"] * 4)).startswith(
+        "array(['0.123456789', "
+    )
+    assert "\n" not in shortened(np.zeros((3, 3)))
+
+
+def test_a_problem_of_the_file_as_a_whole_has_no_line(tmp_path: Path) -> None:
+    (tmp_path / "t.npz").write_text("no archive")
+    (problem,) = read(tmp_path / "t.npz")
+    assert isinstance(problem, Problem)
+    assert placed(problem.file, problem.line).endswith("t.npz")

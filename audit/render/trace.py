@@ -12,6 +12,7 @@ from audit.plural import counted
 from audit.render.plain import clean
 from audit.render.terminal import STYLES, plain_table, rendered
 from audit.render.words import SIGNS, e_value, fixed, p_value
+from audit.tracefile.problems import placed
 from audit.tracerecord import TraceRecord
 from audit.traces.evidence import RuleReading, TraceEvidence
 from audit.traces.judge import SCOPE, TRUST
@@ -127,7 +128,7 @@ def _problems(record: TraceRecord) -> list[RenderableType]:
     if not record.problems:
         return []
     lines = [
-        f"{clean(p.file, PATH_LIMIT)}:{p.line}: {clean(p.field)} = {clean(p.value)} "
+        f"{placed(clean(p.file, PATH_LIMIT), p.line)}: {clean(p.field)} = {clean(p.value)} "
         f"{clean(p.reason, 300)}"
         for p in record.problems
     ]

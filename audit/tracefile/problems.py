@@ -41,8 +41,17 @@ class Problem:
         return cls(file, line, error.field, error.value, error.reason, truncated=cut)
 
 
+def placed(file: str, line: int) -> str:
+    """Returns a file and its line; line 0 is the file as a whole.
+
+    >>> placed("t.jsonl", 3), placed("t.npz", 0)
+    ('t.jsonl:3', 't.npz')
+    """
+    return f"{file}:{line}" if line else file
+
+
 def shortened(value: object) -> str:
-    """Returns the value as Python writes it, at most 60 characters of it.
+    """Returns the value as Python writes it, in one line, at most 60 characters of it.
 
     >>> shortened([1, 2]), len(shortened("x" * 100))
     ('[1, 2]', 60)
@@ -50,7 +59,7 @@ def shortened(value: object) -> str:
     try:
         # A long container or number is never written out just to be cut.
         whole = value[:LONGEST_VALUE] if isinstance(value, str | bytes | list | tuple) else value
-        text = repr(whole)
+        text = " ".join(repr(whole).split())  # arrays are written in lines
     except (ValueError, RecursionError):  # an integer of thousands of digits, a deep nesting
         text = f"<{type(value).__name__}>"
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"

@@ -80,7 +80,8 @@ def token_ids(field: str, value: object) -> Ids:
         array = np.asarray(value)
     except (ValueError, OverflowError, RecursionError):
         raise BadRecord(field, value, "is no list of token ids") from None
-    if array.ndim != 1 or array.dtype.kind not in "iu":
+    flags = isinstance(value, list) and any(isinstance(one, bool) for one in value)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or flags:
         raise BadRecord(field, value, "is no list of whole numbers")
     ids = array.astype(np.int64)
     ids = ids[: len(ids) - int((ids[::-1] != -1).argmax())] if (ids != -1).any() else ids[:0]

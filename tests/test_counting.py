@@ -88,7 +88,7 @@ def test_completions_have_no_part_in_drafts():
 
 
 def test_pairs_of_rows_and_calls_by_hand():
-    together = Togetherness(torch.tensor([0.2, 0.5, 0.3]))
+    together = Togetherness(torch.tensor([0.2, 0.5, 0.3]), 1)
     for rows in (5, 4, 3):
         blocks = torch.zeros(rows, 2, dtype=torch.int64)
         together.add(Observed(blocks[:, :1], torch.ones(rows, dtype=torch.int64), blocks))
@@ -103,8 +103,19 @@ def test_pairs_of_rows_and_calls_by_hand():
     assert call_pairs.sum(axis=(1, 2)).tolist() == [3, 4]  # calls (1,2); calls (0,1)
 
 
+def test_the_last_token_of_a_case_is_noted_where_its_rows_end():
+    # The middle of the mass of token 0, 1 and 2 is .1, .45 and .85.
+    blocks = torch.tensor([[1, 0, 0], [1, 0, 2], [1, 2, 0]])
+    seen = Observed(blocks[:, :2], torch.full((3,), 3), blocks)
+    for last, categories in ((2, [4, 5, 6]), (1, [4, 4, 7])):
+        together = Togetherness(torch.tensor([0.2, 0.5, 0.3]), last)
+        together.add(seen)
+        (counts,) = together.tables().calls
+        assert sorted(categories) == np.repeat(np.arange(16), counts).tolist()
+
+
 def test_categories_are_of_completed_tokens_not_of_lengths():
-    together = Togetherness(torch.tensor([0.2, 0.5, 0.3]))
+    together = Togetherness(torch.tensor([0.2, 0.5, 0.3]), 1)
     block = torch.tensor([[2, 0]] * 6)
     for length in (1, 2):
         together.add(Observed(block[:, :1], torch.full((6,), length), block))

@@ -94,6 +94,16 @@ def test_rows_that_share_coins_are_dependent_not_biased():
     assert "not independent" in verdict.sentence
 
 
+@pytest.mark.parametrize("gamma", [1, 2, 3])
+def test_rows_that_share_the_bonus_token_alone_are_dependent_not_biased(gamma):
+    # Draft and target agree, so that only the bonus token, behind all drafts, is drawn.
+    agreeing = identical(gamma)
+    _, verdict = judged(_sampler(shared_coins, "shared"), agreeing, cap=20_000)
+    assert verdict.outcome is Outcome.DEPENDENT
+    _, right = judged("reference", agreeing, cap=20_000)
+    assert right.outcome is Outcome.PASS
+
+
 def frozen(batch, generator):
     """Restarts its own random numbers at every call."""
     return SAMPLERS["ratio"](batch, torch.Generator().manual_seed(0))

@@ -180,5 +180,8 @@ class _ChunkRun:
     def _beside(self, case: int, size: int) -> Togetherness:
         """Returns what is noted of a case in calls of this size; all uncommon sizes are one."""
         told_apart = size if size in SMALL_CALLS else 0
-        first_row = self._bench.deck.target_rows[case, 0]
-        return self._together[case].setdefault(told_apart, Togetherness(first_row))
+        if told_apart not in self._together[case]:
+            deck = self._bench.deck
+            noted = Togetherness(deck.target_rows[case, 0], int(deck.gammas[case]))
+            self._together[case][told_apart] = noted
+        return self._together[case][told_apart]

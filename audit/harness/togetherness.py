@@ -9,7 +9,7 @@ import torch
 from audit.counts import Table
 from audit.harness.counting import Observed
 
-CATEGORIES = 8  # of outcomes
+CATEGORIES = 16  # of outcomes
 
 
 class Together(NamedTuple):
@@ -27,13 +27,17 @@ class Together(NamedTuple):
 class Togetherness:
     """The small tables of the independence tests for one case, filled call by call.
 
+    case_row float [vocab]: the target's first row. last: the place of the case's last token.
+
     A category is (quarter of the target's mass that the first completed token falls in, half of
-    it that the second falls in): completed tokens only, since lengths may lawfully vary. Rows are
+    it that the second falls in, half that the last falls in): completed tokens only, since lengths
+    may lawfully vary; the last is the bonus token where all drafts are accepted. Rows are
     paired with the next one (from an even row, from an odd row), with the next but one, and with
     their fellow in the other half of the call; calls with the next one (even, odd).
     """
 
-    def __init__(self, case_row: torch.Tensor) -> None:
+    def __init__(self, case_row: torch.Tensor, last: int) -> None:
+        self._last = last
         mass = case_row.to(torch.float64)
         self._share = mass.cumsum(0) - mass / 2
         self._calls: list[torch.Tensor] = []
@@ -45,8 +49,8 @@ class Togetherness:
     def add(self, seen: Observed) -> None:
         """Notes the rows of one call, all of one case."""
         quarter = (self._share[seen.completed[:, 0]] * 4).long().clamp(0, 3)
-        half = (self._share[seen.completed[:, 1]] >= 0.5).long()
-        category = quarter * 2 + half
+        halves = (self._share[seen.completed[:, [1, self._last]]] >= 0.5).long()
+        category = quarter * 4 + halves[:, 0] * 2 + halves[:, 1]
         if self._before is not None:
             both = min(len(category), len(self._before))
             self._pair(self._turns[len(self._calls) % 2], self._before[:both], category[:both])

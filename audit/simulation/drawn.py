@@ -14,12 +14,14 @@ import numpy as np
 from audit.counts import Counts
 from audit.harness.collect import Collected
 from audit.harness.schedule import Chunk, automatic_batch_size, call_rows, chunks
-from audit.harness.togetherness import CATEGORIES, Together
+from audit.harness.togetherness import Together
 from audit.harness.views import View
 from audit.judgement.monitor import Monitor
 from audit.judgement.prepare import CaseSetup
 from audit.statistics.results import Array
 from audit.verdict import Budget
+
+_CATEGORIES = 8  # of outcomes that are noted of each call; independent here, whatever they are
 
 
 def drawn(
@@ -39,7 +41,7 @@ def drawn(
     case = setup.case
     size = automatic_batch_size(case.vocab_size, case.drafted)
     rows = [len(call) for call in call_rows(chunk.trials, batch_size=size)]
-    even = np.full(CATEGORIES, 1 / CATEGORIES)
+    even = np.full(_CATEGORIES, 1 / _CATEGORIES)
     calls = np.stack([rng.multinomial(row, even) for row in rows])
     together = Together(calls, _pairs(4, chunk, rng), _pairs(2, chunk, rng))
     return Collected(counts, nothing, (together,))
@@ -54,9 +56,9 @@ def _whole(view: View, block: np.ndarray) -> np.ndarray:
 
 
 def _pairs(tables: int, chunk: Chunk, rng: np.random.Generator) -> np.ndarray:
-    square = np.full(CATEGORIES**2, CATEGORIES**-2.0)
+    square = np.full(_CATEGORIES**2, _CATEGORIES**-2.0)
     counts = rng.multinomial(chunk.trials // 2, square, size=tables)
-    return counts.reshape(tables, CATEGORIES, CATEGORIES)
+    return counts.reshape(tables, _CATEGORIES, _CATEGORIES)
 
 
 def followed(

@@ -8,6 +8,7 @@ level of a test.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -21,7 +22,7 @@ from audit.errors import SamplerError, UsageError
 from audit.exact.engine import block_law
 from audit.run import Settings, run_audit
 from audit.samplers.adapters.listing import TARGETS
-from audit.samplers.adapters.vllm_package import Kernels, logits_of, temperatures
+from audit.samplers.adapters.vllm_package import PACKAGE, Kernels, logits_of, temperatures
 from audit.samplers.contract import Watch, check_output
 from audit.samplers.interface import RowOptions, StepBatch
 from audit.samplers.registry import load_sampler
@@ -83,11 +84,11 @@ def test_greedy_rows_have_temperature_0_and_their_logits_as_they_are():
 
 
 def test_what_is_missing_is_one_sentence(monkeypatch):
-    missing = Kernels("no-such-vllm", "0.33.0", "no_such_vllm")
+    missing = replace(PACKAGE, distribution="no-such-vllm")
     with pytest.raises(
         UsageError, match=r"not installed; .* its kernels alone by docs/targets\.md"
     ):
-        missing.load("no_such_vllm")
+        missing.load("vllm")
     present = Kernels("pytest", "0.33.0", "pytest")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(

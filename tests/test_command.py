@@ -267,6 +267,10 @@ def test_a_small_mistake_is_an_error_and_the_program_lives_on(load):
         ("answer['number'] += 1", "answered call 1 with the number 2, and it was stopped."),
         ("answer = 'x'", "which is no JSON object"),
         ("sys.exit('bad weights')", "ended in call 1 (exit code 1: bad weights)."),
+        (
+            "sys.exit('TypeError: no\\n at f (a.js:3)\\nNode.js v20')",
+            "1: TypeError: no).",
+        ),
         ("import os; os.kill(os.getpid(), 11)", "ended in call 1 (signal SIGSEGV)."),
         ("import os; os.close(1); time.sleep(60)", "ended in call 1 (it was killed, or closed its"),
         ("time.sleep(60)", "did not answer within 0.7 s in call 1"),

@@ -18,7 +18,7 @@ from torch import Tensor
 from audit.errors import DraftproofError, SamplerError, UsageError
 from audit.samplers.batch import seed_from, stored_once, tensors
 from audit.samplers.interface import Batch
-from audit.samplers.process import WorkerProcess
+from audit.samplers.process import WorkerProcess, telling
 from audit.samplers.worker import wire
 from audit.samplers.worker.output import most_accepted
 from audit.samplers.worker.stepping import Models
@@ -180,7 +180,7 @@ class WorkerSampler:
 
     def _died(self) -> SamplerError:
         printed = self._process.printed()
-        last = printed.strip().splitlines()[-1:] if self._number == 0 else []
+        last = telling(printed) if self._number == 0 else []
         ended = ": ".join([self._process.end(), *last])
         said = f"{self._spec} ended its worker process {self._when()} ({ended})."
         return SamplerError(said, detail=printed)

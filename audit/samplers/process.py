@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -115,6 +116,17 @@ class WorkerProcess(ChildProcess):
             ours=[self.requests, self.replies, held, self.file],
             passed=[*theirs, self.file],
         )
+
+
+def telling(printed: str) -> list[str]:
+    """Returns the last line that speaks of an error, else the last line, as a list of at most one.
+
+    >>> telling("TypeError: no law\\n    at verify (a.js:3)\\n\\nNode.js v20\\n")
+    ['TypeError: no law']
+    """
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"[Ee]rror\b|\bpanicked\b", line)]
+    return (errors or lines)[-1:]
 
 
 def kill_group(leader: int) -> None:

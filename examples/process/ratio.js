@@ -1,6 +1,7 @@
 // A speculative decoding verifier to start from, in JavaScript: it speaks the lines of
 // docs/process.md. Audit it with `draftproof run "process:node examples/process/ratio.js"`; with
-// --broken every row is verified by the target rows of the row before it, which must be found.
+// --broken every row is verified by the target rows of the row before it, if that has as many,
+// which must be found.
 "use strict";
 
 const broken = process.argv.includes("--broken");
@@ -44,9 +45,10 @@ function answer(request) {
   if (request.type === "hello")
     return { version: 1, name: "ratio.js", declares: ["ratio"], ragged: true };
   rows = rows.slice(0, request.first_row).concat(request.rows);
-  const uniform = uniforms(request.seed), count = request.batch;
+  const uniform = uniforms(request.seed), count = request.batch, all = request.target_rows;
   const tokens = request.draft_token_ids.map((drafted, row) => {
-    const target = request.target_rows[broken ? (row + count - 1) % count : row];
+    const before = all[(row + count - 1) % count];
+    const target = broken && before.length === all[row].length ? before : all[row];
     return verify(drafted, request.draft_rows[row], target, uniform);
   });
   return { number: request.number, tokens };

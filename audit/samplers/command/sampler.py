@@ -18,6 +18,7 @@ from audit.samplers.command.identity import code_of_command, files_of, words_of
 from audit.samplers.command.lines import LineProcess, NoiseError
 from audit.samplers.command.requests import SEEDS, Requests, cut, hello_line
 from audit.samplers.interface import LoadedSampler, StepBatch
+from audit.samplers.process import telling
 
 START_SECONDS = 120.0  # what a program needs to start takes none of the sampler's time
 
@@ -106,8 +107,7 @@ class CommandSampler:
 
     def _died(self) -> SamplerError:
         printed = self.process.printed()
-        last = printed.strip().splitlines()[-1:]
-        ended = ": ".join([self.process.end(), *last])
+        ended = ": ".join([self.process.end(), *telling(printed)])
         return SamplerError(f"{self.name} ended {self._when()} ({ended}).", detail=printed)
 
     def _wrong(self, did: str, *, stop: bool) -> SamplerError:

@@ -7,7 +7,8 @@ Without a seed it draws from torch's global generator. The models keep real cach
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,24 +21,52 @@ from audit.samplers.seeding import row_by_row, seeded
 
 _ENGINE = "flashspec.engine.speculative"
 _CONFIG = "flashspec.utils.config"
+_DRAFTER = "flashspec.engine.hf_drafter"
+_VERIFIER = "flashspec.engine.verifier"
 _MADE_OF = ("config", "drafters", "target")
 _NAMED = ("model_name_or_path", "device")
 _GENERATE = ("self", "input_ids", "max_new_tokens", "eos_token_ids")
 
 
+class _Parts(NamedTuple):
+    """The classes of the package that an engine is made of."""
+
+    engine: Any
+    config: Any
+    sampling: Any
+    arm: Any
+    drafter: Any
+    target: Any
+
+
+def _parts() -> _Parts:
+    """Returns the classes, each checked by the arguments that it is given here."""
+    engine = PACKAGE.function(_ENGINE, "SpeculativeEngine", _MADE_OF, ["arms"])
+    PACKAGE.checked(getattr(engine, "generate", None), "SpeculativeEngine.generate", _GENERATE)
+    return _Parts(
+        engine,
+        PACKAGE.function(_CONFIG, "FlashSpecConfig", (), ("device", "sampling", "bandit")),
+        PACKAGE.function(_CONFIG, "SamplingConfig", (), ("temperature", "top_p", "gamma")),
+        PACKAGE.function("flashspec.engine.arms", "ArmSpec", ("drafter", "gamma")),
+        PACKAGE.function(_DRAFTER, "HuggingFaceDrafter", _NAMED, ("temperature", "model")),
+        PACKAGE.function(_VERIFIER, "TargetModel", (*_NAMED, "dtype"), ["model"]),
+    )
+
+
+def _engine(parts: _Parts, target: Any, draft: Any, sampling: Mapping[str, Any]) -> Any:
+    """Returns an engine of two models; sampling: the arguments of SamplingConfig."""
+    temperature = sampling["temperature"]
+    return parts.engine(
+        parts.config(device="cpu", sampling=parts.sampling(**sampling), bandit={"n_arms": 1}),
+        [parts.drafter("draft", "cpu", temperature=temperature, model=draft)],
+        parts.target("target", torch.device("cpu"), torch.float32, model=target),
+        arms=[parts.arm(0, sampling["gamma"])],
+    )
+
+
 def generate() -> Decoder:
     """Returns `SpeculativeEngine.generate` as a decoder."""
-    engine_of = PACKAGE.function(_ENGINE, "SpeculativeEngine", _MADE_OF, ["arms"])
-    PACKAGE.checked(getattr(engine_of, "generate", None), "SpeculativeEngine.generate", _GENERATE)
-    config_of = PACKAGE.function(_CONFIG, "FlashSpecConfig", (), ("device", "sampling", "bandit"))
-    sampling_of = PACKAGE.function(_CONFIG, "SamplingConfig", (), ("temperature", "top_p", "gamma"))
-    arm_of = PACKAGE.function("flashspec.engine.arms", "ArmSpec", ("drafter", "gamma"))
-    drafter_of = PACKAGE.function(
-        "flashspec.engine.hf_drafter", "HuggingFaceDrafter", _NAMED, ("temperature", "model")
-    )
-    target_of = PACKAGE.function(
-        "flashspec.engine.verifier", "TargetModel", (*_NAMED, "dtype"), ["model"]
-    )
+    parts = _parts()
     logging.getLogger("flashspec").setLevel(logging.ERROR)
 
     def decode(
@@ -52,17 +81,11 @@ def generate() -> Decoder:
         greedy: bool = False,
         rules: Rules | None = None,
     ) -> Tensor:
-        rules, gamma = rules or Rules(), num_speculative_tokens
+        rules = rules or Rules()
         temperature = 0.0 if greedy else rules.temperature
+        sampling = {"temperature": temperature, "top_p": rules.top_p}
+        engine = _engine(parts, target, draft, sampling | {"gamma": num_speculative_tokens})
         stops = () if stop_token_id is None else (stop_token_id,)
-
-        sampling = sampling_of(temperature=temperature, top_p=rules.top_p, gamma=gamma)
-        engine = engine_of(
-            config_of(device="cpu", sampling=sampling, bandit={"n_arms": 1}),
-            [drafter_of("draft", "cpu", temperature=temperature, model=draft)],
-            target_of("target", torch.device("cpu"), torch.float32, model=target),
-            arms=[arm_of(0, gamma)],
-        )
 
         def one(prompt: Tensor) -> Tensor:
             done = engine.generate(prompt.unsqueeze(0), max_new_tokens, stops)

@@ -139,7 +139,7 @@ def audit_of(
 ) -> Audit:
     """Returns what a campaign showed, with `repeat` completed to each case's own command.
 
-    predict: faults that each case is compared with, beside the suspects of what failed.
+    predict: faults that a case is compared with where it has no suspects.
     """
     suspicions = {case: found for found in diagnoses for case in found.cases}
     results = tuple(
@@ -235,7 +235,7 @@ def _case_result(
         verdict = Verdict(Outcome.ERROR, str(error))
     if diagnosis is not None and verdict.outcome is Outcome.FAIL:
         verdict = _suspecting(verdict, [diagnosis])
-        predict = {**predict, **shares(diagnosis)}
+        predict = shares(diagnosis) or predict
     verdict = worse(verdict, campaign.failed.get(case.id))
     return CaseResult(
         id=case.id,

@@ -76,3 +76,11 @@ def test_a_plot_is_made_of_what_failed_or_stands_out() -> None:
     assert views["broken"].gauge is None
     assert (views["broken"].tables, views["broken"].glyph, views["broken"].trace) == ((), None, "")
     assert list(views) == ["broken", "wrong", "near", "far", "fine"]
+    assert [name for name, view in views.items() if view.opened] == ["broken", "wrong", "far"]
+
+
+def test_only_the_three_worst_stand_open_with_a_plot() -> None:
+    audit = sample.audit("s", *(sample.bad(f"wrong-{n}") for n in range(5)))
+    views = case_views(sample.record(audit))
+    assert [view.opened for view in views] == [True, True, True, False, False]
+    assert [len(view.plots) for view in views] == [1, 1, 1, 0, 0]

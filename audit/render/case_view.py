@@ -12,7 +12,7 @@ from audit.record import CaseResult, Record
 from audit.render import facts, figures, suspicion, words
 from audit.verdict import Outcome, Verdict
 
-MOST_COUNTS, OF_PASSED = 20, 8
+MOST_COUNTS, MOST_OPENED = 8, 3
 _DENOMINATORS, _ROUNDING = 100, 1e-7
 
 
@@ -28,8 +28,8 @@ class FirstTokens(NamedTuple):
 class CaseView(NamedTuple):
     """One case as the template needs it; None, "" and () where nothing was counted.
 
-    plots: only of a case that failed, or did not pass and shows a token off the target's law, since
-    the tables say the same.
+    opened: whether it stands open at first and is plotted, as the worst are that stand out; the
+    tables of the others say the same.
     """
 
     result: CaseResult
@@ -43,12 +43,21 @@ class CaseView(NamedTuple):
     trace: str = ""
     gauge: figures.Gauge | None = None
     plots: tuple[figures.Plot, ...] = ()
+    opened: bool = False
 
 
 def case_views(record: Record) -> list[CaseView]:
     """Returns the views of a record's cases, the worst first."""
     control = {case.id: case.verdict for case in record.control.cases} if record.control else {}
-    return [_view(case, control.get(case.id), record) for case in words.worst_first(record.cases)]
+    worst = words.worst_first(record.cases)
+    opened = [case.id for case in worst if _stands_out(case)][:MOST_OPENED]
+    views = (_view(case, control.get(case.id), record) for case in worst)
+    return [_opened(view) if view.result.id in opened else view for view in views]
+
+
+def _opened(view: CaseView) -> CaseView:
+    found = view.result.evidence
+    return view._replace(plots=_plots(found) if found else (), opened=True)
 
 
 def _view(case: CaseResult, control: Verdict | None, record: Record) -> CaseView:
@@ -60,22 +69,20 @@ def _view(case: CaseResult, control: Verdict | None, record: Record) -> CaseView
     if found is None:
         return view
     return view._replace(
-        counts=_most_frequent(case.counts, OF_PASSED if _passed(case) else MOST_COUNTS),
+        counts=_most_frequent(case.counts),
         tables=_tables(found, "declared" if record.sampler.facts.get("claims") else "target"),
         glyph=figures.interval_glyph(found, record.settings.epsilon),
         trace=figures.evidence_trace(found),
         gauge=figures.gauge(found.acceptance.tokens),
-        plots=_plots(found) if _needs_a_plot(case, found) else (),
     )
 
 
-def _passed(case: CaseResult) -> bool:
-    return case.verdict.outcome is Outcome.PASS
-
-
-def _needs_a_plot(case: CaseResult, found: Evidence) -> bool:
+def _stands_out(case: CaseResult) -> bool:
+    """Whether a case failed, or did not pass and shows a token off the target's law."""
+    if case.verdict.outcome is Outcome.PASS:
+        return False
     failed = words.SIGNS[case.verdict.outcome].tone == "bad"
-    return failed or (not _passed(case) and bool(words.first_token(found)))
+    return failed or (case.evidence is not None and bool(words.first_token(case.evidence)))
 
 
 def case_anchor(case_id: str) -> str:
@@ -150,11 +157,11 @@ def as_fraction(value: float) -> str:
     return str(exact) if abs(float(exact) - value) <= _ROUNDING else words.fixed(value)
 
 
-def _most_frequent(counts: dict[str, int], most: int) -> list[tuple[str, int]]:
+def _most_frequent(counts: dict[str, int]) -> list[tuple[str, int]]:
     """Returns the most frequent blocks, and the others as one line."""
     rest = counts.get("rest", 0)
     blocks = sorted(
         ((block, n) for block, n in counts.items() if block != "rest"), key=lambda item: -item[1]
     )
-    rest += sum(n for _, n in blocks[most:])
-    return blocks[:most] + ([("rest", rest)] if rest else [])
+    rest += sum(n for _, n in blocks[MOST_COUNTS:])
+    return blocks[:MOST_COUNTS] + ([("rest", rest)] if rest else [])

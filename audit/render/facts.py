@@ -10,7 +10,14 @@ from audit.plural import counted
 from audit.record import CaseResult
 from audit.render.plain import clean
 from audit.render.steered import steered_facts
-from audit.render.words import drafts_of, e_value, fixed, p_value, says_nothing_of_fallback
+from audit.render.words import (
+    SIGNS,
+    drafts_of,
+    e_value,
+    fixed,
+    p_value,
+    says_nothing_of_fallback,
+)
 
 Facts = list[tuple[str, str]]
 
@@ -30,10 +37,13 @@ def case_facts(case: CaseResult, *, names: bool = True, beside: str = "") -> Fac
         facts.append(("Sampling rules", clean(case.sampling, 400)))
     if case.steered:
         facts += steered_facts(case.steered, said=beside)
-    return facts + (_evidence_facts(case.evidence, names=names) if case.evidence else [])
+    if case.evidence is None:
+        return facts
+    failed = SIGNS[case.verdict.outcome].tone == "bad"
+    return facts + _evidence_facts(case.evidence, failed=failed, names=names)
 
 
-def _evidence_facts(evidence: Evidence, *, names: bool) -> Facts:
+def _evidence_facts(evidence: Evidence, *, failed: bool, names: bool) -> Facts:
     reading = evidence.gate
     gate = f"{e_value(reading.log_e)}, at most {e_value(reading.log_e_max)}"
     bar = f", FAIL from {e_value(reading.log_threshold)}"
@@ -45,13 +55,12 @@ def _evidence_facts(evidence: Evidence, *, names: bool) -> Facts:
         ("Impossible events", f"{impossible.events:,} of {impossible.n:,}, "
                               f"p {p_value(impossible.p_value)}"),
         *(("Impossible event", clean(trace, 400)) for trace in evidence.traces),
-        *_certificate_facts(evidence),
+        *([] if failed else _certificate_facts(evidence, names=names)),
         *(fact for view in evidence.views for fact in _view_facts(view)),
         ("Independence", _independence(evidence)),
         *_conformity_facts(evidence),
         *_acceptance_facts(evidence.acceptance),
         ("Rules that fit", ", ".join(evidence.rules_observed) or "unknown"),
-        ("Faults not excluded here", _blind(evidence, names=names)),
         ("Null to rational target", fixed(evidence.null_distance)),
     ]  # fmt: skip
 
@@ -66,12 +75,14 @@ def _blind(evidence: Evidence, *, names: bool) -> str:
     return named
 
 
-def _certificate_facts(evidence: Evidence) -> Facts:
+def _certificate_facts(evidence: Evidence, *, names: bool) -> Facts:
+    """Returns what a PASS needs and what it says; a failed case has none of either."""
     needed = evidence.trials_needed
     return [
         ("Certified", f"TV at most {fixed(evidence.certified)}" if evidence.certified else "–"),
         ("Smallest TV it could see", fixed(evidence.detectable)),
         ("Trials to certify", f"{needed:,}" if needed else "out of reach"),
+        ("Faults not excluded here", _blind(evidence, names=names)),
     ]
 
 

@@ -381,6 +381,25 @@ def test_what_is_lawful_of_a_row_is_told_alone():
     assert "target probability 0" in said
 
 
+@pytest.mark.parametrize("filler", [0, 1])
+def test_padding_with_a_token_is_asked_about_beside_the_verdict(filler):
+    def padding(batch, generator):
+        tokens = ratio(batch, generator)
+        return tokens.masked_fill(tokens < 0, filler)
+
+    found = results(report(padding))
+    assert found["a rejected draft ends its row"].startswith(
+        f"told: every row is full, and behind a rejected draft stands {filler} alone: is it padded"
+    )
+    assert found["rows and positions are kept apart"].startswith("broken: ")
+    assert report(padding).exit_code == SamplerError.exit_code
+
+
+def test_drafts_that_go_on_behind_a_rejected_one_are_no_padding():
+    said = results(report(SAMPLERS["continues-after-rejection"]))["a rejected draft ends its row"]
+    assert said == "told: rows go on behind a drafted token that the target excludes"
+
+
 def lengths_of_the_neighbour(batch, generator):
     moved = batch._replace(num_draft_tokens=batch.num_draft_tokens.roll(1))
     return ratio(moved, generator)
@@ -463,7 +482,7 @@ def test_the_text_says_what_is_offered_and_the_json_holds_it_all(capsys):
     assert execute(["samplers", "check", "rule:ratio"]) == 0
     shown = capsys.readouterr().out
     assert "float32, float64, bfloat16, float16" in shown
-    assert "the contract is kept: 22 rules" in shown
+    assert "the contract is kept: 23 rules" in shown
     assert execute(["samplers", "check", "rule:ratio", "--json", "-"]) == 0
     read = json.loads(capsys.readouterr().out)
     assert read["exit_code"] == 0

@@ -77,6 +77,34 @@ def test_a_correct_rule_is_told_from_its_own_weak_fault() -> None:
     assert found.suspects[0].ids[0] == "always-accept"
 
 
+def padded(name: str, pairs: Pairs, filler: int) -> Seen:
+    """Returns what a rule shows where its rows are padded with a token."""
+    seen = seen_of(pairs, name)
+    *_, full = padding = pairs.by_length(seen.counts * 0)
+    for length, table in enumerate(pairs.by_length(seen.counts), start=1):
+        for draft, code in zip(*np.nonzero(table), strict=True):
+            whole = int(code)
+            for _ in range(len(padding) - length):
+                whole = whole * pairs.case.vocab_size + filler
+            full[draft, whole] += table[draft, code]
+    counts = np.concatenate([table.ravel() for table in padding])
+    return Seen(pairs, counts, counts * 0)
+
+
+@pytest.mark.parametrize("filler", [0, 2])
+def test_rows_padded_with_a_token_are_told(filler: int) -> None:
+    assert diagnose([padded("ratio", one, filler) for one in BASIS]).padded_with == filler
+
+
+@pytest.mark.parametrize("name", ["ratio", "always-accept", "continues-after-rejection"])
+def test_rows_that_end_or_hold_drafts_alone_are_not_said_to_be_padded(name: str) -> None:
+    assert diagnosed(name).padded_with is None
+
+
+def test_trees_are_not_asked_for_padding() -> None:
+    assert diagnosed("siblings-sorted-by-draft", TREE).padded_with is None
+
+
 def test_where_a_bias_was_shown_a_correct_rule_must_lead_by_more() -> None:
     """`block-one-coin` is 4.4 natural logarithms from `block` after 500 rounds: too few by
     themselves, and enough where an audit has excluded what is correct."""

@@ -68,6 +68,17 @@ def test_strength_constant_and_aliases_are_said() -> None:
     )
 
 
+def test_padding_with_a_token_is_asked_about_beside_the_name() -> None:
+    said = suspicion.conclusion(diagnosis(padded_with=0))
+    assert said.startswith(
+        "Consistent with: full-target-fallback (draws from p). Every row is full"
+    )
+    assert "stands 0 alone: is it padded with that? The contract asks for -1" in said
+    assert said in " ".join(
+        audit_text(failed(diagnosis(padded_with=0)), color=False, width=500).split()
+    )
+
+
 def test_several_suspects_are_listed_with_their_probabilities() -> None:
     one, other = replace(FALLBACK, posterior=0.814), replace(LENIENT, posterior=0.186)
     said = suspicion.conclusion(diagnosis(suspects=(one, other)))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from audit.diagnosis.field import Field
 from audit.diagnosis.naming import Naming, named
 from audit.diagnosis.observed import Seen
+from audit.diagnosis.padding import padded_with
 from audit.diagnosis.results import Departure, Diagnosis
 from audit.diagnosis.steps import departures, worst_of_each
 from audit.exact.catalogue import RULES
@@ -35,6 +36,7 @@ def diagnose(
         base=base,
         steps=tuple(dict.fromkeys(one.step for one in found if not one.calls)),
         departures=worst_of_each(found),
+        padded_with=padded_with(seen),
     )
 
 

@@ -76,7 +76,8 @@ class Diagnosis(Result):
     suspects: best first, () where no fault is named. fits: lossless rules that were not excluded,
     where that is why. unlisted: the posterior of a law outside the catalogue; fit: the p-value of
     the best catalogued law. base: the lossless rule that `departures`, worst first, are relative
-    to; steps: all that depart, worst first.
+    to; steps: all that depart, worst first. padded_with: the id that is behind every rejected
+    draft where all rows are full, None where there is none and in old records.
     """
 
     cases: tuple[str, ...]
@@ -88,6 +89,7 @@ class Diagnosis(Result):
     base: str
     steps: tuple[Step, ...]
     departures: tuple[Departure, ...]
+    padded_with: int | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:

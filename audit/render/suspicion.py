@@ -24,7 +24,20 @@ MOST_SHOWN = 3
 
 
 def conclusion(diagnosis: Diagnosis) -> str:
-    """Returns the sentence on which fault it may be."""
+    """Returns which fault it may be, and whether rows look padded with a token."""
+    return " ".join(filter(None, [_named(diagnosis), _padding(diagnosis)]))
+
+
+def _padding(diagnosis: Diagnosis) -> str:
+    if diagnosis.padded_with is None:
+        return ""
+    return (
+        f"Every row is full, and behind a rejected draft stands {diagnosis.padded_with} alone: is "
+        "it padded with that? The contract asks for -1 behind the emitted tokens."
+    )
+
+
+def _named(diagnosis: Diagnosis) -> str:
     if diagnosis.suspects:
         return f"Consistent with: {'; or '.join(_listed(diagnosis.suspects))}."
     if diagnosis.fits:

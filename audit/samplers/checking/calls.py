@@ -80,6 +80,21 @@ def _called(checker: Checker, calls: Apart, call: int) -> torch.Tensor:
         raise SamplerError(f"{said} {checker.sentence(error)}", detail=error.detail) from None
 
 
+def ends(checker: Checker) -> Said:
+    """Returns whether rows end behind a rejected draft, where the target excludes every draft."""
+    batch, calls = _rows_of(checker, "p and q without a common token")
+    rows = torch.cat([checker.call(batch, call) for call in range(calls)])
+    behind = list(set(rows[:, 1:].flatten().tolist()))
+    if behind == [-1]:
+        return KEPT
+    if len(behind) > 1:
+        return "told", "rows go on behind a drafted token that the target excludes"
+    return "told", (
+        f"every row is full, and behind a rejected draft stands {behind[0]} alone: is it padded "
+        "with that? the contract asks for -1 behind the emitted tokens"
+    )
+
+
 def repeats(checker: Checker) -> Said:
     """Returns whether a run can be repeated: not a rule, but `rerun` needs it."""
     one, same = _many(checker, (0, 0))
@@ -104,7 +119,7 @@ def moves_on(checker: Checker) -> Said:
     """
     if isinstance(checker.sampler.call, CommandSampler):
         return "skipped", "its random numbers come with every request"
-    batch, calls = _ordinary(checker)
+    batch, calls = _rows_of(checker, "ordinary rows")
     first, second = checker.calls(batch, 0, times=2 * calls).chunk(2)
     if not torch.equal(first, second):
         return KEPT
@@ -119,13 +134,13 @@ def moves_on(checker: Checker) -> Said:
 
 def _many(checker: Checker, numbers: tuple[int, int]) -> Iterator[list[torch.Tensor]]:
     """Yields the rows of some ordinary calls, once for each of two generators."""
-    batch, calls = _ordinary(checker)
+    batch, calls = _rows_of(checker, "ordinary rows")
     for number in numbers:
         yield [checker.call(batch, number * _MANY + call) for call in range(calls)]
 
 
-def _ordinary(checker: Checker) -> tuple[Batch, int]:
-    """Returns a batch of ordinary rows, and the calls of it that have _MANY rows together."""
+def _rows_of(checker: Checker, kind: str) -> tuple[Batch, int]:
+    """Returns a batch of rows of a kind, and the calls of it that have _MANY rows together."""
     rows = max(checker.sizes)
-    batch = checker.made(replace(checker.world, rows=rows, kinds=("ordinary rows",)))
+    batch = checker.made(replace(checker.world, rows=rows, kinds=(kind,)))
     return batch, -(-_MANY // rows)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from audit.plural import counted
 from audit.samplers.adapters.packages import Level
-from audit.samplers.checking.calls import LENGTHS, apart, moves_on, repeats, untouched, varies
+from audit.samplers.checking.calls import LENGTHS, apart, ends, moves_on, repeats, untouched, varies
 from audit.samplers.checking.checker import Checker, Named
 from audit.samplers.checking.report import ContractReport, Finding
 from audit.samplers.checking.worlds import KINDS, World, shapes_for
@@ -94,6 +94,7 @@ def _rules(checker: Checker) -> Iterator[Finding]:
     yield checker.kept("layouts in memory", _layouts(checker))
     for rule, ask in (
         ("inputs are left alone", untouched),
+        ("a rejected draft ends its row", ends),
         ("rows and positions are kept apart", apart),
         ("the same seed gives the same rows", repeats),
         ("other seeds give other rows", varies),

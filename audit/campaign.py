@@ -129,7 +129,7 @@ class Campaign:
             return
         for monitor, part in zip(monitors, collected, strict=True):
             monitor.update(chunk, part, ends_look=ends_look, last=last)
-        self._report(monitors[0])
+        self.report(monitors[0])
 
     def _chunk(self, chunk: Chunk, monitors: Sequence[Monitor]) -> list[Collected]:
         """Returns a chunk from the run directory, or makes it and keeps it there."""
@@ -185,7 +185,8 @@ class Campaign:
         if log_mean(log_es) >= bar and not any(m.failures for m in self.monitors):
             self.together = "all cases taken together prove that the law is not the target's"
 
-    def _report(self, monitor: Monitor) -> None:
+    def report(self, monitor: Monitor, *, laws: tuple[int, int] | None = None) -> None:
+        """Tells how far it is; laws: how many were read and are to be read, while they are."""
         if self.progress is None:
             return
         self.progress(
@@ -197,6 +198,7 @@ class Campaign:
                 log_threshold=monitor.budget.log_threshold(Budget.PRESERVATION),
                 phase=self.phase,
                 deadline=self.deadline,
+                laws=laws,
             )
         )
 

@@ -12,6 +12,7 @@ class Progress:
 
     expected_trials: those made, and those that a correct sampler is expected to take until every
     case is decided. deadline: when the time limit ends it, by `time.monotonic`; None: never.
+    laws: how many were read off the code and are to be read; None while rounds are sampled.
     """
 
     done_trials: int
@@ -21,6 +22,17 @@ class Progress:
     log_threshold: float
     phase: str
     deadline: float | None = None
+    laws: tuple[int, int] | None = None
+
+    @property
+    def stage(self) -> str:
+        """The phase, and whether its laws are read."""
+        return self.phase if self.laws is None else f"{self.phase}, laws"
+
+    @property
+    def share(self) -> tuple[int, int]:
+        """What was done at this stage and is expected in all, in trials or laws."""
+        return self.laws or (self.done_trials, self.expected_trials)
 
 
 def next_decision(looks: Sequence[int], made: int, needed: int | None) -> int:

@@ -200,6 +200,19 @@ def test_progress_is_a_line_now_and_then(
     assert err.count("\n") == 1
 
 
+def test_progress_tells_of_laws_that_are_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 40.0, 41.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    lines = progress._Lines()
+    for state in (replace(STATE, laws=(0, 26)), replace(STATE, laws=(4, 26)), STATE):
+        lines(state)  # the trials that follow are another stage, with a speed of its own
+    assert capsys.readouterr().err == (
+        "audit, laws: 4 of 26, article-three-tokens, about 220 s left\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("done", "deadline", "left"),
     [
@@ -241,7 +254,9 @@ def test_the_bar_shows_trials_and_evidence(monkeypatch: pytest.MonkeyPatch) -> N
     console = Console(force_terminal=True, width=140, record=True, file=io.StringIO())
     monkeypatch.setattr("rich.console.Console", lambda **_: console)
     with progress._bar() as bar:
+        progress._bar_report(bar)(replace(STATE, laws=(3, 26)))
         progress._bar_report(bar)(STATE)
     shown = console.export_text()
+    assert "3/26" in shown
     assert "1,000/20,000 trials" in shown
     assert "evidence 1e-1.0 of 1e6.3" in shown

@@ -196,3 +196,10 @@ def test_progress_counts_the_trials_that_a_correct_sampler_is_expected_to_take()
     assert all(one.done_trials <= one.expected_trials for one in told)
     # Certified at the expected look but for a chance of .1 a case, and at the next one then.
     assert told[-1].done_trials == told[-1].expected_trials <= 2 * told[0].expected_trials
+
+
+def test_progress_tells_before_every_law_how_many_were_read():
+    told = []
+    settings = Settings(tier="smoke", method="steered")
+    run_audit("reference", cases=["basis-1", "identical"], settings=settings, progress=told.append)
+    assert [(one.laws, one.case_id) for one in told] == [((0, 2), "basis-1"), ((1, 2), "identical")]

@@ -44,7 +44,7 @@ def _bar() -> Bar:
     columns = (
         TextColumn("{task.fields[phase]}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} trials", markup=False),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} {task.fields[unit]}", markup=False),
         TextColumn("{task.description}", markup=False),
         TimeRemainingColumn(),
     )
@@ -55,14 +55,11 @@ def _bar_report(bar: Bar) -> Report:
     tasks: dict[str, TaskID] = {}
 
     def report(state: Progress) -> None:
-        if state.phase not in tasks:
-            tasks[state.phase] = bar.add_task("", total=state.expected_trials, phase=state.phase)
-        bar.update(
-            tasks[state.phase],
-            completed=state.done_trials,
-            total=state.expected_trials,
-            description=f"{clean(state.case_id)} {_evidence(state)}",
-        )
+        (done, expected), stage = state.share, state.stage
+        if stage not in tasks:
+            unit = "trials" if state.laws is None else ""
+            tasks[stage] = bar.add_task("", total=expected, phase=stage, unit=unit)
+        bar.update(tasks[stage], completed=done, total=expected, description=_case(state))
 
     return report
 
@@ -71,33 +68,40 @@ class _Lines:
     """Prints a line now and then; what is left is estimated by the speed since the last one."""
 
     def __init__(self) -> None:
-        self._phase, self._time, self._done = "", 0.0, 0
+        self._stage, self._time, self._done = "", 0.0, 0
 
     def __call__(self, state: Progress) -> None:
         """Takes in how far a phase is."""
         now = time.monotonic()
-        if state.phase == self._phase:
-            seconds, trials = now - self._time, state.done_trials - self._done
-            if seconds < SECONDS_BETWEEN_LINES or not trials:
+        if state.stage == self._stage:
+            seconds, more = now - self._time, state.share[0] - self._done
+            if seconds < SECONDS_BETWEEN_LINES or not more:
                 return
-            click.echo(_line(state, speed=trials / max(seconds, 1e-3), now=now), err=True)
-        self._phase, self._time, self._done = state.phase, now, state.done_trials
+            click.echo(_line(state, speed=more / max(seconds, 1e-3), now=now), err=True)
+        self._stage, self._time, self._done = state.stage, now, state.share[0]
 
 
 def _line(state: Progress, *, speed: float, now: float) -> str:
-    """Returns the line; speed: trials a second."""
-    return (
-        f"{state.phase}: {state.done_trials:,} of about {state.expected_trials:,} trials, "
-        f"{clean(state.case_id)}, {_evidence(state)}{_left(state, speed=speed, now=now)}"
-    )
+    """Returns the line; speed: trials, or laws, a second."""
+    done, expected = state.share
+    how_far = f"{done} of {expected}"
+    if state.laws is None:
+        how_far = f"{done:,} of about {expected:,} trials"
+    return f"{state.stage}: {how_far}, {_case(state)}{_left(state, speed=speed, now=now)}"
+
+
+def _case(state: Progress) -> str:
+    """Returns the case that is at work, and the evidence of its trials."""
+    evidence = f", {_evidence(state)}" if state.laws is None else ""
+    return f"{clean(state.case_id)}{evidence}"
 
 
 def _left(state: Progress, *, speed: float, now: float) -> str:
     """Returns what is left, cut by a time limit; "" where it is too early to tell."""
     limit = math.inf if state.deadline is None else max(0.0, state.deadline - now)
-    left = math.inf
-    if state.done_trials >= EARLY * state.expected_trials:
-        left = (state.expected_trials - state.done_trials) / speed
+    left, (done, expected) = math.inf, state.share
+    if done >= EARLY * expected:
+        left = (expected - done) / speed
     return f", about {min(left, limit):.0f} s left" if min(left, limit) < math.inf else ""
 
 

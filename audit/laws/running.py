@@ -38,7 +38,8 @@ def _read(campaign: Campaign, settings: Settings) -> None:
     """Reads the law of every case, as long as the time limit allows."""
     reader = _Reader(campaign, settings)
     try:
-        for monitor in campaign.monitors:
+        for read, monitor in enumerate(campaign.monitors):
+            campaign.report(monitor, laws=(read, len(campaign.monitors)))
             case = monitor.setup.case
             try:
                 campaign.laws[case.id] = reader.read(case)

@@ -57,6 +57,18 @@ def test_a_clamped_residual_is_fitted():
     assert 5e-6 < float(found.law.to_target) < 2e-5
 
 
+def test_a_coin_that_raises_is_read_as_no_lenience():
+    def strict(u, p, q):
+        if bool((u > 0.999).any()):
+            raise ValueError("too near to 1")
+        return u < p / q
+
+    # Given that nothing is raised, a drafted token passes with p / (.999 q).
+    found = read_off(verifier(accept=strict))
+    assert not found.readings
+    assert [edge.kind for edge in found.edges if edge.grade == "FAIL"] == ["exception"]
+
+
 def test_lenience_is_fitted():
     found = read_off(verifier(accept=lambda u, p, q: u < p / (0.999 * q)))
     assert sizes(found)["lenience"] == pytest.approx(0.999, abs=1e-6)

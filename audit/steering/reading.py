@@ -89,6 +89,7 @@ def read(law: JointLaw, *, bits: int, dtype: torch.dtype) -> tuple[Reading, ...]
     bits: of the coarsest grid that decides. dtype: of the rows handed over.
     """
     tests = Tests.of(law, bits=bits, dtype=dtype)
+    broken = sum(law.broken.values()) > _bound(law, tests.unit)  # a coin may raise, and not decide
     rules, clamp = _rules(law, tests.unit), _clamp(law, tests.unit)
     if not len(tests.p):
         return tuple(rules)
@@ -96,8 +97,8 @@ def read(law: JointLaw, *, bits: int, dtype: torch.dtype) -> tuple[Reading, ...]
         says = f"accepts with min(1, p / q), up to {tests.off:.1e}"
         found = [Reading("ratio", says, tests.off), *_comparison(tests)]
     else:
-        found = [*_short_ratio(tests), *_epsilon(tests), *_lenience(tests)]
-        found = found or rules or list(_levels(tests))
+        found = [] if broken else [*_short_ratio(tests), *_epsilon(tests), *_lenience(tests)]
+        found = found or rules or ([] if broken else list(_levels(tests)))
     return tuple(dict.fromkeys([*found, *([clamp] if clamp else []), *rules]))
 
 
@@ -181,9 +182,14 @@ def _raised(excess: Array, given: Array) -> list[float]:
     return [float(value) for value in given[excess == 0] * scale]
 
 
+def _bound(law: JointLaw, unit: float) -> float:
+    """Returns what rounding may do to all tests of a round."""
+    return ROUGH * unit * (law.case.num_speculative_tokens + 1)
+
+
 def _rules(law: JointLaw, unit: float) -> list[Reading]:
     """Returns the rules of the catalogue that have this law: faults only if no lossless one has."""
-    bound = ROUGH * unit * (law.case.num_speculative_tokens + 1) * law.case.vocab_size
+    bound = _bound(law, unit) * law.case.vocab_size
     far = {id_: law.to_rule(id_) for id_ in rules_for(law.case)}
     same = [id_ for id_, distance in far.items() if distance <= bound]
     lossless = [id_ for id_ in same if RULES[id_].lossless]

@@ -209,6 +209,22 @@ class Counting:
         return spoilt(batch, generator, rows)
 
 
+class Stumbling:
+    """Is correct, and fails at every 300th call: raises, or returns a row of no token."""
+
+    def __init__(self, *, raises: bool) -> None:
+        self.raises, self.calls = raises, 0
+
+    def __call__(self, batch: StepBatch, generator: torch.Generator) -> Tensor:
+        self.calls += 1
+        tokens = CORRECT(batch, generator)
+        if self.calls % 300 == 0:
+            tokens[0] = -1
+            if self.raises:
+                raise RuntimeError("at every 300th call")
+        return tokens
+
+
 def by_the_clock(batch: StepBatch, generator: torch.Generator) -> Tensor:
     odd = time.perf_counter_ns() // 1000 % 3 == 0
     return spoilt(batch, generator, torch.full((len(batch.draft_token_ids),), odd))

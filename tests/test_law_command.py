@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,29 @@ def mine(tmp_path: Path) -> str:
 def read(sampler: Any, case: str = "article-three-tokens", **settings: Any) -> LawRecord:
     """Returns the law of a sampler on a case, with few coupled rows."""
     return read_laws(sampler, [case], settings=QUICK.model_copy(update=settings))
+
+
+@pytest.mark.parametrize("writes", [lambda calls: True, lambda calls: calls == 400])
+def test_writing_into_an_input_around_torch_is_an_error(writes: Any) -> None:
+    calls = 0
+
+    def sampler(batch: Any, generator: torch.Generator) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        if writes(calls):
+            batch.target_probs.numpy()[0, 0, 0] *= 1.001
+        return steered_samplers.CORRECT(batch, generator)
+
+    verdict = read(sampler, "mirrored-two").verdict
+    assert verdict.outcome is Outcome.ERROR
+    assert "wrote into its input target_probs; it must copy it." in verdict.sentence
+
+
+@pytest.mark.parametrize(("raises", "kind"), [(True, "exception"), (False, "no token")])
+def test_what_breaks_the_contract_in_the_proof_alone_is_an_error(raises: bool, kind: str) -> None:
+    verdict = read(steered_samplers.Stumbling(raises=raises), "mirrored-two").verdict
+    assert verdict.outcome is Outcome.ERROR
+    assert re.search(rf"{kind}, in [23] of [\d,]+ fresh calls, not foretold", verdict.sentence)
 
 
 def saying(**facts: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -65,12 +65,25 @@ def rows_needed(bound: float, delta: float) -> int:
     return math.ceil(math.log(delta) / math.log1p(-bound))
 
 
+@dataclass
+class Surprise:
+    """Something that rows emitted which were not foretold: the first block, and how many."""
+
+    block: int
+    rows: int = 0
+    calls: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Missed:
-    """Rows that were not foretold: their blocks int64 [rows], and what they emitted on what."""
+    """Rows that were not foretold: their blocks int64 [rows], and what they emitted on what.
+
+    surprises: by what they emitted, all such rows, of calls in which no row should raise.
+    """
 
     blocks: Indices
     answer: Answer
+    surprises: Mapping[int, Surprise] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -95,6 +108,7 @@ def couple(
     size = min(prober.size, CHUNK, max(1, rows // calls))
     chunk = CHUNK // size * size
     kept: list[Missed] = []
+    surprises: dict[int, Surprise] = {}
     freshness = Freshness(prober.layout)
     for start in range(0, rows, chunk):
         prober.states.clear()
@@ -106,11 +120,23 @@ def couple(
         missed = np.flatnonzero(codes != answer.codes)
         wrong += len(missed)
         broken += len(np.unique(missed // size))
+        raising = np.flatnonzero(codes == EXCEPTION) // size  # of one row, all others raise too
+        own = missed[~np.isin(missed // size, raising)]
+        _count(surprises, blocks[own], answer.codes[own], own // size)
         kept.append(Missed(blocks[missed[:KEPT]], answer[missed[:KEPT]]))
     freshness.weigh(maps)
     every = joined([part.answer for part in kept], len(prober.layout.by_column))
-    missed_rows = Missed(np.concatenate([part.blocks for part in kept]), every)
+    missed_rows = Missed(np.concatenate([part.blocks for part in kept]), every, surprises)
     return Coupling(rows, wrong, prober.calls - before, broken, delta), missed_rows
+
+
+def _count(surprises: dict[int, Surprise], blocks: Indices, codes: Codes, calls: Indices) -> None:
+    """Adds rows that were not foretold, with the numbers of their calls, to the surprises."""
+    for code in np.unique(codes).tolist():
+        own = codes == code
+        surprise = surprises.setdefault(code, Surprise(int(blocks[own][0])))
+        surprise.rows += int(own.sum())
+        surprise.calls += len(np.unique(calls[own]))
 
 
 def _fresh(prober: Prober, keys: Keys, trials: range, size: int) -> tuple[Indices, Answer]:

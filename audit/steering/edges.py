@@ -18,6 +18,7 @@ from audit.case import Case, Prefix
 from audit.errors import CaseError
 from audit.steering.answers import UNDECIDED, Request
 from audit.steering.blocks import EXCEPTION
+from audit.steering.coupling import Coupling, Missed
 from audit.steering.grids import Indices, Uniform
 from audit.steering.law import RAISED, Outcome, possible
 from audit.steering.layout import Layout
@@ -85,6 +86,25 @@ def mapped_edges(prober: Prober, maps: Mapping[int, Node], *, tolerance: float) 
             grade: Grade = "FAIL" if chance > tolerance else "note"
             found[kind, outcome] = Edge(kind, block, outcome, told, chance, grade)
     return tuple(sorted(found.values(), key=lambda edge: -edge.chance))
+
+
+def surprising_edges(prober: Prober, missed: Missed, coupling: Coupling) -> tuple[Edge, ...]:
+    """Returns what broke the contract in fresh calls although the map foretells something else.
+
+    chance: the share of the rows.
+    """
+    blocks, found = list(prober.blocks.chances), list[Edge]()
+    for code, surprise in missed.surprises.items():
+        outcome = RAISED if code == EXCEPTION else prober.blocks.outcome(code)
+        kind = kind_of(prober.blocks.case, outcome)
+        if kind is None or kind == "impossible token":
+            continue
+        where = (
+            f"in {surprise.calls:,} of {coupling.calls:,} fresh calls, not foretold"
+        )
+        share = Fraction(surprise.rows, coupling.rows)
+        found.append(Edge(kind, blocks[surprise.block], outcome, where, share, "FAIL"))
+    return tuple(sorted(found, key=lambda edge: -edge.chance))
 
 
 Step = tuple[Node, int]

@@ -21,7 +21,7 @@ from audit.samplers.registry import wrap_sampler
 from audit.steering.blocks import EXCEPTION, Blocks
 from audit.steering.coupling import couple
 from audit.steering.draws import UnsteerableError
-from audit.steering.edges import mapped_edges, tried_edges
+from audit.steering.edges import mapped_edges, surprising_edges, tried_edges
 from audit.steering.explore import explore
 from audit.steering.grids import Uniform
 from audit.steering.law import RAISED, JointLaw, Masses
@@ -99,9 +99,13 @@ def _steered(
     settle(prober)
     maps, rows = _mapped(prober, coupled or COUPLED[type(prober.mode)])
     search = Asked(prober.calls, prober.rows)
-    coupling, _ = couple(prober, maps, rows=rows, calls=calls, delta=delta, purpose="proof")
+    coupling, missed = couple(prober, maps, rows=rows, calls=calls, delta=delta, purpose="proof")
     law = law_of(prober.blocks, maps)
-    edges = (*mapped_edges(prober, maps, tolerance=tolerance), *tried_edges(prober))
+    edges = (
+        *surprising_edges(prober, missed, coupling),
+        *mapped_edges(prober, maps, tolerance=tolerance),
+        *tried_edges(prober),
+    )
     return SteeredLaw(
         law=law,
         generators=_hidden(prober.blocks, maps),

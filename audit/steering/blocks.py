@@ -15,10 +15,12 @@ import numpy.typing as npt
 import torch
 
 from audit.case import Case, Prefix
+from audit.errors import SamplerError
 from audit.exact.engine import rounds_of_case
 from audit.harness.batches import Rows, batch_of
 from audit.harness.deck import Deck, deck_of
 from audit.harness.null import Null, handed_over
+from audit.samplers.batch import checksum_of
 from audit.samplers.contract import Watch, tokens_of
 from audit.samplers.interface import Batch, LoadedSampler
 from audit.steering.grids import Indices
@@ -74,6 +76,17 @@ class Blocks:
         blocks = self.chosen or tuple(self.chances)
         listed = torch.tensor(blocks, dtype=torch.int64, device=self.deck.device)
         return listed.reshape(len(blocks), self.case.drafted)
+
+    def checksums(self) -> torch.Tensor:
+        """Returns those of the target and draft rows, which all calls share, int64 [2]."""
+        return checksum_of(self.deck.target_rows, self.deck.draft_rows)
+
+    def check(self, before: torch.Tensor) -> None:
+        """Raises SamplerError where a call wrote into shared rows, around torch too."""
+        changed = (self.checksums() != before).nonzero()
+        if len(changed):
+            name = ("target_probs", "draft_probs")[int(changed[0])]
+            raise SamplerError(f"the sampler wrote into its input {name}; it must copy it.")
 
     def numbers(self, drafted: torch.Tensor) -> Indices:
         """Returns the number of each block int64 [batch, drafted] in `tokens`, int64 [batch]."""

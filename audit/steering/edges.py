@@ -99,9 +99,7 @@ def surprising_edges(prober: Prober, missed: Missed, coupling: Coupling) -> tupl
         kind = kind_of(prober.blocks.case, outcome)
         if kind is None or kind == "impossible token":
             continue
-        where = (
-            f"in {surprise.calls:,} of {coupling.calls:,} fresh calls, not foretold"
-        )
+        where = f"in {surprise.calls:,} of {coupling.calls:,} fresh calls, not foretold"
         share = Fraction(surprise.rows, coupling.rows)
         found.append(Edge(kind, blocks[surprise.block], outcome, where, share, "FAIL"))
     return tuple(sorted(found, key=lambda edge: -edge.chance))

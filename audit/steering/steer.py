@@ -72,15 +72,19 @@ def steer(
     if refused:
         return NotSteerable(refused, Asked(0, 0))
     blocks = Blocks.of(case, dtype=dtype, device=torch.device(device))
+    untouched = blocks.checksums()
     size = automatic_batch_size(case.vocab_size, case.num_speculative_tokens)
     prober = Prober(loaded, blocks, seed, min(size, loaded.facts.max_batch or size))
     prober.deadline = time.monotonic() + seconds
     allowed = tolerance or (1e-3 if dtype in SHORT else 1e-6)
+    found: SteeredLaw | NotSteerable
     try:
         with prober.watching():
-            return _steered(prober, coupled, calls, delta, allowed)
+            found = _steered(prober, coupled, calls, delta, allowed)
     except UnsteerableError as error:
-        return NotSteerable(str(error), Asked(prober.calls, prober.rows))
+        found = NotSteerable(str(error), Asked(prober.calls, prober.rows))
+    blocks.check(untouched)
+    return found
 
 
 def _refusal(sampler: LoadedSampler, case: Case, device: torch.device) -> str:

@@ -176,6 +176,28 @@ def test_what_a_sampler_does_not_declare_is_not_asked():
     assert found == {"rows of unequal draft length": "skipped: it does not declare `ragged`"}
 
 
+def test_a_sampler_that_never_answers_is_told_once():
+    def broken(batch, generator):
+        raise ValueError(f"no law for {tuple(batch.draft_token_ids.shape)}")
+
+    first, *others = report(broken, ragged=True).findings
+    assert (first.rule, first.result) == ("takes float32", "broken")
+    assert first.said == "raised ValueError: no law for (8, 2)"
+    assert {(f.result, f.said) for f in others} == {("skipped", "no call succeeds")}
+    assert report(broken).exit_code == SamplerError.exit_code
+
+
+def test_a_sampler_that_answers_only_the_smallest_call_is_told_of_every_rule_that_it_breaks():
+    def one_row(batch, generator):
+        if len(batch.draft_token_ids) > 1:
+            raise ValueError("one row")
+        return ratio(batch, generator)
+
+    found = results(report(one_row))
+    assert found["rows a call"] == "broken: 2 rows: raised ValueError: one row"
+    assert found["a greedy target"] == "broken: raised ValueError: one row"
+
+
 def alone(batch, generator):
     return ratio(batch, generator).squeeze(0).view(len(batch.draft_token_ids), -1)
 
@@ -254,12 +276,12 @@ def accepted_wrongly(batch, generator):
     [
         (one_row_squeezed, "rows a call", "1 row: returned shape [3] for tokens"),
         (float_tokens, "takes float32", "returned dtype torch.float32 for tokens"),
-        (short_rows, "rows a call", "returned shape [1, 2] for tokens; return an int64 tensor"),
+        (short_rows, "takes float32", "returned shape [8, 2] for tokens; return an int64 tensor"),
         (accepted_wrongly, "drafts", "accepted, but 0 to 1 are possible"),
         (viewing, "layouts in memory", "repeated views of one row: raised RuntimeError"),
         (two_drafts, "drafts", "1 drafted: raised ValueError: K must be 2"),
         (small_vocabulary, "vocabularies", "1000 ids: raised ValueError: too wide"),
-        (writing, "ordinary rows", "wrote into its input target_probs; it must copy it"),
+        (writing, "takes float32", "wrote into its input target_probs; it must copy it"),
         (writing_around_torch, "inputs are left alone", "wrote into its input draft_probs"),
         (normalising, "p = q", "raised ZeroDivisionError: an empty residual"),
         (equal_lengths, "rows of unequal draft length", "raised ValueError: rows differ"),

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from rich.console import RenderableType
 from rich.text import Text
 
+from audit.plural import counted
 from audit.render.plain import clean
 from audit.render.terminal import STYLES, plain_table, rendered
 from audit.samplers.checking.report import ContractReport, Finding
@@ -65,7 +66,7 @@ def _findings(findings: tuple[Finding, ...]) -> RenderableType:
 def _conclusion(report: ContractReport) -> Text:
     asked = [finding for finding in report.findings if finding.result != "skipped"]
     if report.broken:
-        said = f"the contract is broken: {len(report.broken)} of {len(asked)} rules"
+        said = f"the contract is broken: {len(report.broken)} of {counted(len(asked), 'rule')}"
         return Text(said, style=STYLES["bad"])
     said = f"the contract is kept: {len(asked)} rules; whether the law is right, `run` tells"
     return Text(said, style=STYLES["good"])

@@ -27,14 +27,18 @@ ENDED = "its process has ended"
 Named = Iterable[tuple[str, Batch]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Checker:
-    """A sampler, and how it is asked; drafting: how its drafts are drawn, None for chains."""
+    """A sampler, and how it is asked; drafting: how its drafts are drawn, None for chains.
+
+    answered: whether any call has kept the contract so far.
+    """
 
     sampler: LoadedSampler
     drafting: Drafting | None
     device: torch.device
     seed: int
+    answered: bool = False
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -65,7 +69,12 @@ class Checker:
         number: which generator is handed over.
         """
         generator = torch.Generator(self.device).manual_seed(self.seed + number)
-        return check_output(batch, emitted(self.sampler, batch, generator))
+        return self._checked(batch, emitted(self.sampler, batch, generator))
+
+    def _checked(self, batch: Batch, tokens: Tensor) -> Tensor:
+        tokens = check_output(batch, tokens)
+        self.answered = True
+        return tokens
 
     def calls(self, batch: Batch, number: int, *, times: int) -> Tensor:
         """Returns the rows of several calls with one generator, which nobody seeds in between.
@@ -76,7 +85,7 @@ class Checker:
         again = getattr(self.sampler.call, "again", self.sampler.call)
         later = replace(self.sampler, call=again)
         made = [emitted(one, batch, generator) for one in (self.sampler, *[later] * (times - 1))]
-        return torch.cat([check_output(batch, tokens) for tokens in made])
+        return torch.cat([self._checked(batch, tokens) for tokens in made])
 
     def kept(self, rule: str, batches: Named) -> Finding:
         """Returns whether all batches are verified within the contract; else the first that is not.

@@ -63,6 +63,12 @@ class WorkerSampler:
         end, reply = self._asked(tensors(batch), None)
         return self._result(batch, end, reply["parts"])
 
+    def moved(self, batch: Batch, generator: torch.Generator) -> list[str]:
+        """Returns whose global generators a call moves on. Raises SamplerError."""
+        _, reply = self._asked(tensors(batch), generator, watched=True)
+        found: list[str] = reply["moved"]
+        return found
+
     def step(
         self, models: Models, generator: torch.Generator
     ) -> tuple[Tensor, Tensor | None, Tensor]:
@@ -95,10 +101,12 @@ class WorkerSampler:
         generator: torch.Generator | None,
         *,
         apart: bool = False,
+        watched: bool = False,
     ) -> tuple[int, dict[str, Any]]:
         """Returns the reply to a request with these tensors, and where its result stands.
 
-        Without a generator the worker goes on with the one that it has.
+        Without a generator the worker goes on with the one that it has. watched: the reply says
+        whose global generators the call moves on.
         """
         if not self._process.alive:
             raise SamplerError(f"{self._spec} cannot be called: its worker process has ended.")
@@ -111,6 +119,7 @@ class WorkerSampler:
             "fields": fields,
             "result": end,
             "apart": apart,
+            "watched": watched,
         }
         self._send(request)
         reply = self._reply(self._timeout)

@@ -96,11 +96,18 @@ def ends(checker: Checker) -> Said:
 
 
 def repeats(checker: Checker) -> Said:
-    """Returns whether a run can be repeated: not a rule, but `rerun` needs it."""
+    """Returns whether a run can be repeated, and by its generator alone: no rule, but told."""
     one, same = _many(checker, (0, 0))
-    if all(map(torch.equal, one, same)):
+    if not all(map(torch.equal, one, same)):
+        return "told", "it draws from another source than its generator: a run cannot be repeated"
+    batch, _ = _rows_of(checker, "ordinary rows")
+    sources = checker.globals_moved(batch)
+    if not sources:
         return KEPT
-    return "told", "it draws from another source than its generator: a run cannot be repeated"
+    return "told", (
+        f"it uses the global generator of {' and '.join(sources)}, beside the one that it is "
+        "handed or in its place: a run can be repeated because its worker seeds that too"
+    )
 
 
 def varies(checker: Checker) -> Said:

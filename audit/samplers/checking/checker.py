@@ -17,6 +17,7 @@ from audit.errors import SamplerError
 from audit.samplers.calling import emitted
 from audit.samplers.checking.report import Finding, Result
 from audit.samplers.checking.worlds import World, shapes_for
+from audit.samplers.client import WorkerSampler
 from audit.samplers.contract import check_output
 from audit.samplers.interface import Batch, LoadedSampler
 from audit.tree import Drafting
@@ -86,6 +87,16 @@ class Checker:
         later = replace(self.sampler, call=again)
         made = [emitted(one, batch, generator) for one in (self.sampler, *[later] * (times - 1))]
         return torch.cat([self._checked(batch, tokens) for tokens in made])
+
+    def globals_moved(self, batch: Batch) -> list[str]:
+        """Returns whose global generators one call moves on, as far as a worker sees it.
+
+        Raises SamplerError.
+        """
+        call = self.sampler.call
+        if not isinstance(call, WorkerSampler):
+            return []
+        return call.moved(batch, torch.Generator(self.device).manual_seed(self.seed))
 
     def kept(self, rule: str, batches: Named) -> Finding:
         """Returns whether all batches are verified within the contract; else the first that is not.

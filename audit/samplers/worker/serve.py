@@ -5,17 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import os
-import random
 import signal
 import sys
 import threading
 from typing import Any, NamedTuple, Optional
 
-import numpy as np
 import torch
 
 from .loading import RefusedError, brief, guarded, load, own_traceback, uncallable
 from .output import complaint
+from .seeding import global_states, seeded
 from .stepping import TABLES, Halves, Models, complaint_of_step, has_halves, unusable_step
 from .wire import Stored, read_stored, receive, send, write_tensor
 
@@ -47,17 +46,6 @@ class TreeBatch(NamedTuple):
     parents: torch.Tensor
     draft_probs: torch.Tensor
     target_probs: torch.Tensor
-
-
-def seeded(seed: int, device: str) -> torch.Generator:
-    """Returns a generator from the seed; the global ones are seeded too, each on its own."""
-    source = random.Random(seed)
-    random.seed(source.getrandbits(63))
-    np.random.seed(source.getrandbits(32))
-    torch.default_generator.manual_seed(source.getrandbits(63))  # torch.manual_seed is 80 us
-    if device.startswith("cuda"):
-        torch.cuda.manual_seed_all(source.getrandbits(63))
-    return torch.Generator(device).manual_seed(source.getrandbits(63))
 
 
 def batch_of(tensors: dict[str, torch.Tensor]) -> Any:
@@ -149,7 +137,11 @@ def serve(sampler: Any, requests: int, replies: int, file: int) -> None:
         try:
             if request["seed"] is not None:
                 generator = seeded(request["seed"], request["device"])
+            before = global_states(request["device"]) if request["watched"] else {}
             reply = answer(sampler, request, file, generator)
+            if before:
+                after = global_states(request["device"])
+                reply["moved"] = [name for name in before if before[name] != after[name]]
         except RefusedError as refused:
             reply = {"error": str(refused), "detail": refused.detail}
         except Exception as error:  # a tensor of a kind that cannot be read, or a lost device

@@ -48,6 +48,25 @@ def crashing(batch, generator):
 
 def sleeping(batch, generator):
     time.sleep(1000)
+
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+class Stop(BaseException):
+    pass
+
+def speechless(batch, generator):
+    raise Speechless
+
+def stopping(batch, generator):
+    raise Stop("now")
+
+def leaving(batch, generator):
+    raise SystemExit(7)
+
+def interrupting(batch, generator):
+    raise KeyboardInterrupt
 """
 heavy = [
     pytest.mark.heavy,
@@ -239,6 +258,22 @@ def test_what_a_users_file_does_wrong_has_its_exit_code(mine: str) -> None:
         assert found == 4
     assert execute(["law", f"{mine}:nothing", *CASE, "-q"]) == 2
     assert execute(["law", f"{mine}:system", *CASE, "-q", "--in-process"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("speechless", "speechless raised Speechless."),
+        ("stopping", "stopping raised Stop: now."),
+        ("leaving", "leaving raised SystemExit: 7."),
+        ("interrupting", "interrupting raised KeyboardInterrupt."),
+    ],
+)
+def test_whatever_a_sampler_raises_is_an_error_that_names_it(
+    name: str, said: str, mine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["law", f"{mine}:{name}", *CASE, "-q"]) == 4
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,7 @@ def test_each_mistake_has_its_sentence_and_the_worker_lives_on(load):
         "if rows == 4: batch.target_probs[0, 0, 0] = 0.5",
         "if rows == 5: batch.draft_token_ids.numpy()[:] = 7",
         "if rows == 6: raise ValueError('boom')",
+        "if rows == 7: raise type('Mute', (Exception,), {'__str__': None})",
         ONES,
     )
     said = [
@@ -152,6 +153,7 @@ def test_each_mistake_has_its_sentence_and_the_worker_lives_on(load):
         "wrote into its input target_probs; it must copy it first.",
         "wrote into its input draft_token_ids; it must copy it first.",
         f"raised ValueError: boom (line 11 of {sampler.name.removesuffix(':verify')}).",
+        f"raised Mute (line 12 of {sampler.name.removesuffix(':verify')}).",
     ]
     for rows, sentence in enumerate(said, 1):
         given = batch(rows)
@@ -159,10 +161,10 @@ def test_each_mistake_has_its_sentence_and_the_worker_lives_on(load):
             sampler.call(given, generator(1))
         assert str(caught.value) == f"{sampler.name} {sentence}"
         assert all(map(torch.equal, given[:4], batch(rows)[:4]))
-    assert 'sample.py", line 11, in verify' in caught.value.detail
+    assert 'sample.py", line 12, in verify' in caught.value.detail
     assert "serve.py" not in caught.value.detail
     assert caught.value.detail.endswith("xxx\n")  # what it printed
-    assert sampler.call(batch(7), generator(1)).tolist() == [[1, 1, 1]] * 7
+    assert sampler.call(batch(8), generator(1)).tolist() == [[1, 1, 1]] * 8
     assert os.fstat(sampler.call._process._log.fileno()).st_size < 2_000_000
 
 

@@ -13,6 +13,7 @@ import pickle
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import asdict
 from queue import SimpleQueue
@@ -23,6 +24,7 @@ import torch
 from audit.errors import SamplerError, UsageError
 from audit.laws.reading import read_case
 from audit.samplers.registry import load_sampler
+from audit.samplers.worker.loading import named
 
 APART = "a process of its own, beside the search"
 Answer = dict[str, Any]
@@ -54,6 +56,7 @@ class Answering:
 
     def __init__(self) -> None:
         self._answer: Callable[..., Answer] = self._load
+        self._spec = ""
 
     def __call__(self, question: dict[str, Any]) -> Answer:
         """Returns the answer, or what went wrong."""
@@ -63,8 +66,14 @@ class Answering:
             return {"error": str(error), "usage": True, "detail": ""}
         except SamplerError as error:
             return {"error": str(error), "usage": False, "detail": error.detail}
+        except Exception:
+            raise
+        except BaseException as error:  # no terminal interrupts this process: it is the sampler's
+            sentence = f"{self._spec} raised {named(error)}."
+            return {"error": sentence, "usage": False, "detail": traceback.format_exc()}
 
     def _load(self, spec: str) -> Answer:
+        self._spec = spec
         sampler = load_sampler(spec, in_process=True)
 
         def read(case: Any, terms: Any) -> Answer:

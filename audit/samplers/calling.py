@@ -10,6 +10,7 @@ from torch import Tensor
 from audit.errors import DraftproofError, SamplerError
 from audit.samplers.contract import Watch, explain_accepted, tokens_of
 from audit.samplers.interface import Batch, LoadedSampler, TreeBatch
+from audit.samplers.worker.loading import named
 
 
 def emitted(sampler: LoadedSampler, batch: Batch, generator: torch.Generator) -> Tensor:
@@ -22,11 +23,10 @@ def emitted(sampler: LoadedSampler, batch: Batch, generator: torch.Generator) ->
     watch = Watch(given)
     try:
         output = sampler.call(given, generator)
-    except DraftproofError:
+    except (DraftproofError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        said = str(error).strip().partition("\n")[0].rstrip(".")
-        sentence = f"{sampler.name} raised {type(error).__name__}: {said}."
+    except BaseException as error:
+        sentence = f"{sampler.name} raised {named(error)}."
         raise SamplerError(sentence, detail=traceback.format_exc()) from error
     tokens = tokens_of(batch, output)
     watch.check()

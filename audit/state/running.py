@@ -16,6 +16,7 @@ from torch import Tensor
 from audit.errors import DraftproofError, SamplerError
 from audit.harness.randomness import generator_for
 from audit.samplers.decoders.interface import LoadedDecoder
+from audit.samplers.worker.loading import named
 from audit.state.world import World
 
 MOST_ROWS = 2048
@@ -55,8 +56,7 @@ def call(
         raise
     except Exception as error:
         detail = "".join(traceback.format_exception(error))
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise SamplerError(f"the decoder raised {said}", detail=detail) from error
+        raise SamplerError(f"the decoder raised {named(error)}", detail=detail) from error
     wrong = _complaint(tokens, (rows, length), world.vocab_size, options.get("stop_token_id"))
     if wrong:
         raise SamplerError(f"the decoder broke its contract: {wrong}.")

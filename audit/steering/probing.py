@@ -19,6 +19,7 @@ import torch
 
 from audit.errors import DraftproofError
 from audit.samplers.interface import LoadedSampler
+from audit.samplers.worker.loading import named
 from audit.steering.answers import UNDECIDED, Answer, Request, joined
 from audit.steering.blocks import EXCEPTION, Blocks, called
 from audit.steering.draws import Supplier, UnsteerableError, Weights
@@ -51,7 +52,7 @@ class Prober:
     calls: int = 0
     rows: int = 0
     states: list[int] = field(default_factory=list)
-    raised: Exception | None = None
+    raised: BaseException | None = None
     probes: Probes = field(init=False)
     _relay: Relay = field(default_factory=Relay)
     _functions: set[Any] | None = None
@@ -108,7 +109,7 @@ class Prober:
                 codes = called(self.sampler, batch, self._generator())
         except DraftproofError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if tape.failure is not None:
                 raise tape.failure from error
             self.raised = error
@@ -128,9 +129,8 @@ class Prober:
                 called(self.sampler, self.blocks.batch(drafted), self._generator())
         except DraftproofError:
             raise
-        except Exception as error:
-            said = str(error).strip().partition("\n")[0]
-            raise UnsteerableError(f"it raised {type(error).__name__}: {said}") from error
+        except (Exception, SystemExit) as error:
+            raise UnsteerableError(f"it raised {named(error)}") from error
 
     def learn(self, sizes: Iterable[int]) -> None:
         """Watches from now on only the functions behind the random numbers of such calls."""

@@ -8,6 +8,7 @@ import torch
 
 from audit.errors import DraftproofError, SamplerError
 from audit.samplers.stepping.interface import LoadedStep, Models, Step
+from audit.samplers.worker.loading import named
 from audit.samplers.worker.stepping import complaint_of_step
 
 
@@ -19,11 +20,10 @@ def stepped(sampler: LoadedStep, models: Models, generator: torch.Generator) -> 
     """
     try:
         step = sampler.step(models, generator)
-    except DraftproofError:
+    except (DraftproofError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        said = str(error).strip().partition("\n")[0].rstrip(".")
-        sentence = f"{sampler.name} raised {type(error).__name__}: {said}."
+    except BaseException as error:
+        sentence = f"{sampler.name} raised {named(error)}."
         raise SamplerError(sentence, detail=traceback.format_exc()) from error
     wrong = complaint_of_step(models, step)
     if wrong:

@@ -148,11 +148,23 @@ def guarded(doing: str, function: Any, *arguments: Any) -> Any:
 
 def brief(error: BaseException) -> str:
     """Returns type, first line and place of an error, without a full stop."""
-    lines = str(error).strip().splitlines()
-    said = f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
     frames = traceback.extract_tb(_theirs(error))
     place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
-    return said.rstrip(".") + place
+    return named(error) + place
+
+
+def named(error: BaseException) -> str:
+    """Returns type and first line of an error, without a full stop; the type where it says nothing.
+
+    >>> named(ValueError("no law.")), named(KeyboardInterrupt())
+    ('ValueError: no law', 'KeyboardInterrupt')
+    """
+    kind = type(error).__name__
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # what an error of theirs says is code of theirs
+        return kind
+    return f"{kind}: {lines[0][:200]}".rstrip(".") if lines else kind
 
 
 def own_traceback(error: BaseException) -> str:

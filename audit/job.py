@@ -144,8 +144,8 @@ class Job:
     def _locked(self, subject: LoadedSampler) -> dict[str, object]:
         """Returns what may not change when a run directory is used again."""
         s = self.settings
-        shared = {} if s.method == "sampled" else {"method": s.method}
-        return shared | {
+        return {
+            "method": s.method,
             "sampler": dict(subject.identity) | {"name": subject.name},
             "cases": {case.id: case.hash for case in self.cases},
             "epsilon": s.certify,

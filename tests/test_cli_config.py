@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from audit.cli import execute
+from audit.cli.config import USUAL_METHOD
 from audit.cli.output import Outputs
 from audit.errors import UsageError
 from audit.record import read_record, to_json
@@ -50,6 +51,8 @@ def test_a_flag_wins_over_the_environment_the_file_and_the_default(
     assert shown["seed"] == ["3", "--seed"]
     assert shown["tier"] == ["smoke", file]
     assert shown["alpha"] == ["1e-06", "default"]
+    assert " ".join(shown["method"]) == f"{USUAL_METHOD} default"
+    assert sources(capsys, "--method", "steered")["method"] == ["steered", "--method"]
 
 
 def test_the_file_of_a_folder_above_is_read_with_its_paths(

@@ -76,6 +76,26 @@ def test_a_seed_that_no_generator_takes_is_refused_in_a_sentence(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["law", "NAME"], "no sampler is named 'xxx"),
+        (["run", "rule:ratio", "--declares", "NAME"], 'xxx": the nearest of'),
+        (["run", "NAME:verify"], "xxx' can be imported from here."),
+        (["report", "NAME"], "xxx cannot be read: "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_name_of_ten_thousand_letters_leaves_room_for_the_rest_of_the_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [one.replace("NAME", "x" * 10_000) for one in arguments]
+    assert execute([*given, *["--no-config"] * (arguments[0] == "run")]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert len(shown) < 1_000
+
+
 def test_the_largest_seed_can_be_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["samplers", "check", "reference", "--seed", str(MOST_SEED)]) == 0
     assert "the contract is kept" in capsys.readouterr().out

@@ -58,6 +58,9 @@ def test_other_settings_are_refused_and_named(tmp_path):
     with pytest.raises(UsageError, match=r"epsilon was 0\.05 and is now 0\.02"):
         RunDirectory(tmp_path, {"epsilon": 0.02, "seed": 1}, name="audit")
     RunDirectory(tmp_path, {"epsilon": 0.02, "seed": 1}, name="control")
+    RunDirectory(tmp_path, {"samples": None}, name="fixed")
+    with pytest.raises(UsageError, match="samples was not given and is now 500"):
+        RunDirectory(tmp_path, {"samples": 500}, name="fixed")
 
 
 def test_without_a_folder_nothing_is_kept():

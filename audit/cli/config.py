@@ -9,6 +9,8 @@ from audit.cli.color import color_option, stdout_color
 from audit.cli.configuration import config_of
 from audit.cli.output import emit, stdout_width
 
+USUAL_METHOD = "both; sampled in tier smoke and with samples or limit"
+
 
 @click.group()
 def config() -> None:
@@ -27,8 +29,14 @@ def show(ctx: click.Context, options: tuple[str, ...]) -> None:
 
     with run.make_context("run", list(options), parent=ctx.find_root()) as inner:
         found = config_of(inner)
-        rows = [(name, inner.params[name], _source(inner, name)) for name in General.model_fields]
+        rows = [(name, _value(inner, name), _source(inner, name)) for name in General.model_fields]
     emit(configuration_text(found, rows, color=stdout_color(), width=stdout_width()))
+
+
+def _value(ctx: click.Context, name: str) -> object:
+    """Returns a value of `run`, in words where it depends on others."""
+    value = ctx.params[name]
+    return USUAL_METHOD if name == "method" and value is None else value
 
 
 def _source(ctx: click.Context, name: str) -> str:

@@ -14,7 +14,7 @@ import click
 
 from audit import __version__
 from audit.errors import DraftproofError, SamplerError, UsageError
-from audit.render.plain import clean
+from audit.render.plain import clean, words_cut
 from audit.verdict import EXIT_CODES, INTERRUPTED, Outcome
 
 LONGEST_SENTENCE = 2_000
@@ -79,4 +79,4 @@ def _log(error: Exception) -> str:
 
 
 def _say(sentence: str) -> None:
-    click.echo(f"draftproof: {clean(sentence, LONGEST_SENTENCE)}", err=True)
+    click.echo(f"draftproof: {clean(words_cut(sentence), LONGEST_SENTENCE)}", err=True)

@@ -212,7 +212,8 @@ machine = _all(
         "--run-dir",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Keep the counts here; given again, the run resumes, or a larger --tier extends it.",
+        help="Keep the counts here; given again, the run resumes, or a larger --tier with the same "
+        "--epsilon extends it.",
     ),
 )
 

@@ -50,9 +50,9 @@ class RunDirectory:
         changed = [key for key in locked if before.get(key) != locked[key]]
         if changed:
             raise UsageError(
-                f"run directory {path.parent}: {changed[0]} was {before.get(changed[0])!r} and is "
-                f"now {locked[changed[0]]!r}, but it is locked for the life of a run; give "
-                "another --run-dir or the old value."
+                f"run directory {path.parent}: {changed[0]} was {_said(before.get(changed[0]))} "
+                f"and is now {_said(locked[changed[0]])}, but it is locked for the life of a run; "
+                "give another --run-dir or the old value."
             )
 
     def _path(self, folder: Path, name: str) -> Path:
@@ -76,6 +76,10 @@ class RunDirectory:
         content = io.BytesIO()
         np.savez_compressed(content, **arrays)
         write_atomically(self._path(self._folder, name), content.getvalue())
+
+
+def _said(value: object) -> str:
+    return "not given" if value is None else repr(value)
 
 
 @contextmanager

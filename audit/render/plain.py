@@ -6,9 +6,11 @@ turn the reading direction, ten thousand letters. `clean` is the only way such t
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 NAME_LIMIT = 120
+WORD_LIMIT = 240  # most paths are shorter
 _INVISIBLE = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp")
 
 
@@ -23,6 +25,16 @@ def clean(text: str, limit: int = NAME_LIMIT) -> str:
     if len(text) > limit:
         text = text[: limit - 1] + "…"
     return "".join(map(_harmless, text))
+
+
+def words_cut(text: str, limit: int = WORD_LIMIT) -> str:
+    """Returns the text, of every longer word its beginning and its end alone.
+
+    >>> words_cut("no 'abcdefghijkl' here", limit=10)
+    "no 'abcd…jkl' here"
+    """
+    head, tail = (limit - 1) // 2 + 1, (limit - 1) // 2
+    return re.sub(rf"\S{{{limit + 1},}}", lambda word: f"{word[0][:head]}…{word[0][-tail:]}", text)
 
 
 def clean_lines(text: str, limit: int = 8_000) -> str:

@@ -13,6 +13,7 @@ from audit.samplers.interface import Facts
 from audit.samplers.rules import RULES, SAMPLERS
 from audit.tree import Drafting
 
+MOST_KNOWN = 20
 _DRAFTINGS = get_args(Drafting)
 
 
@@ -41,7 +42,7 @@ def facts_from(given: object, *, name: str, where: str = ".draftproof") -> Facts
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Returns the name and the known ones nearest to it, or all of them, as the end of a sentence.
+    """Returns the name and the known ones nearest to it, or the first, as the end of a sentence.
 
     >>> nearest("ratoi", ["ratio", "block"])
     "'ratoi'; did you mean ratio?"
@@ -50,7 +51,8 @@ def nearest(name: object, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(str(name), names)
     if close:
         return f"{name!r}; did you mean {' or '.join(close)}?"
-    return f"{name!r}; known are {', '.join(names)}."
+    more = f", and {len(names) - MOST_KNOWN} more" if len(names) > MOST_KNOWN else ""
+    return f"{name!r}; known are {', '.join(names[:MOST_KNOWN])}{more}."
 
 
 def _refuse_unknown(id_: str, known: Iterable[str], *, said: str) -> None:

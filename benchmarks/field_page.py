@@ -26,7 +26,8 @@ average at this n. U: TV is at most this, with confidence 0.999 over the run. At
 loop is CONSISTENT or BROKEN in its states, and the bound is on several rounds together. time: of
 the whole audit, in multiples of the same audit of our own rule, where ours can be asked for it.
 accused: short runs that accuse the target of anything, of so many seeds and so many rounds of the
-first case, or sequences, each; asked where the target is right.
+first case, or sequences, each; asked where the target is right. as declared: judged by the lossy
+law that it declares, so that TV and U are to that law; nothing is said of the target's.
 
 {notes}
 

@@ -21,6 +21,7 @@ from field_targets import ENTRIES, NOT_RUN, Entry
 
 from audit.errors import DraftproofError
 from audit.samplers.adapters.listing import TARGETS
+from audit.samplers.interface import Facts
 from audit.samplers.listing import list_samplers
 
 PAGE = Path(__file__).parent.parent / "docs" / "field-report.md"
@@ -37,6 +38,13 @@ def version_of(name: str) -> str:
         return distribution
 
 
+def as_declared(name: str) -> str:
+    """Returns what follows the verdict of a target that declares another law than the target's."""
+    facts = TARGETS[name].facts if name in TARGETS else None
+    claims = facts.claims if isinstance(facts, Facts) else ""
+    return f" as declared (lossy: {claims})" if claims else ""
+
+
 def line(entry: Entry, found: Found, seeds: int) -> str:
     """Returns the line of an entry in the table."""
     right, short = found.verdict not in BAD, f"{seeds} x {entry.short}"
@@ -48,7 +56,7 @@ def line(entry: Entry, found: Found, seeds: int) -> str:
         entry.level,
         ", ".join(entry.worlds),
         *(figures or ("-",) * 4),
-        found.verdict,
+        f"{found.verdict}{as_declared(entry.name)}",
         f"{found.seconds / ours:.1f}" if ours else "-",
         f"{accused(entry, seeds)} of {short}" if right else "-",
     )
@@ -93,7 +101,7 @@ def every(options: argparse.Namespace, text: str) -> list[Told]:
     known = {row.name for row in list_samplers()}
     found = [
         kept(entry, options.seeds, options.run_dir)
-        if options.only in entry.title
+        if options.only in f"{entry.level} {entry.title}"
         else standing(text, entry)
         for entry in ENTRIES
         if entry.name in known
@@ -120,7 +128,7 @@ def main() -> None:
     """Writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--only", default="", help="targets whose title holds this; others stay")
+    parser.add_argument("--only", default="", help="lines that hold this; others stay")
     parser.add_argument("--run-dir", type=Path, help="keeps each audit; given again, it goes on")
     parser.add_argument("--out", type=Path, default=PAGE)
     options = parser.parse_args()

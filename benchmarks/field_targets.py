@@ -89,9 +89,9 @@ def loop(
     return Entry(name, "decode", where, 1_000, 0.2, given, cause, 40, real, prompt)
 
 
-def interpreted(name: str) -> Entry:
+def interpreted(name: str, level: Literal["verify", "step"] = "verify") -> Entry:
     """Returns the entry of a kernel that may have to be interpreted: about a hundred rounds/s."""
-    return Entry(name, cases=("draft-zero",), n=600, epsilon=0.15, short=30)
+    return Entry(name, level, ("draft-zero",), 600, 0.15, short=30)
 
 
 YUNSHU = (
@@ -134,9 +134,14 @@ OTHER_TOKENIZER = (
 ENTRIES = (
     interpreted("vllm-v1"),
     interpreted("vllm-v1-one-hot"),
+    interpreted("vllm-v1-padded"),
+    interpreted("vllm-v1-synthetic"),
     interpreted("vllm-v2"),
     interpreted("vllm-v2-block"),
     interpreted("vllm-v2-one-hot"),
+    interpreted("vllm-v2-synthetic"),
+    interpreted("vllm-v2", "step"),
+    interpreted("vllm-v2-block", "step"),
     slow("transformers"),
     Entry("flashspec"),
     Entry("flashspec-one-hot"),

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo
 from audit.casefile.problems import Problems
 from audit.casefile.reading import shown_path
 from audit.casefile.schema import Table
-from audit.errors import UsageError
+from audit.errors import UsageError, unparsed
 from audit.exact.catalogue import rule
 
 FILE, PROJECT, TOOL = "draftproof.toml", "pyproject.toml", "draftproof"
@@ -207,7 +207,9 @@ def _tables(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}; check the path.") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file} is not valid TOML: {error}; correct that place.") from None
+        raise UsageError(
+            f"{file} is not valid TOML: {unparsed(error)}; correct that place."
+        ) from None
 
 
 def _tool_table(path: Path) -> dict[str, Any] | None:

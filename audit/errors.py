@@ -37,3 +37,14 @@ class SamplerError(DraftproofError):
     def __init__(self, message: str, *, detail: str = "") -> None:
         super().__init__(message)
         self.detail = detail
+
+
+def unparsed(error: Exception) -> str:
+    """Returns why a text could not be parsed, as the rest of a sentence.
+
+    >>> unparsed(ValueError("line 1 is empty.")), unparsed(RecursionError("stack"))
+    ('line 1 is empty', 'it is nested too deeply')
+    """
+    return (
+        "it is nested too deeply" if isinstance(error, RecursionError) else str(error).rstrip(".")
+    )

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from audit.diagnosis.results import Diagnosis
 from audit.embedding import embed, embedded_in
-from audit.errors import UsageError
+from audit.errors import UsageError, unparsed
 from audit.evidence import Evidence
 from audit.files import write_atomically
 from audit.history import Attempt, Since
@@ -240,7 +240,7 @@ def read_data(path: Path) -> Any:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not a draftproof record: {error}.") from error
+        raise UsageError(f"{path} is not a draftproof record: {unparsed(error)}.") from error
     return data
 
 

@@ -81,9 +81,10 @@ def test_a_damaged_chunk_is_refused_with_its_name(tmp_path, damage):
 
 def test_a_damaged_manifest_and_an_unusable_folder_are_refused(tmp_path):
     RunDirectory(tmp_path, {}, name="audit")
-    (tmp_path / "audit.json").write_text("[1")
-    with pytest.raises(UsageError, match="damaged"):
-        RunDirectory(tmp_path, {}, name="audit")
+    for damage in ("[1", '{"epsilon": NaN}', '{"epsilon": -Infinity}', "[" * 100_000):
+        (tmp_path / "audit.json").write_text(damage)
+        with pytest.raises(UsageError, match="damaged"):
+            RunDirectory(tmp_path, {}, name="audit")
     with pytest.raises(UsageError, match="name another folder"):
         RunDirectory(tmp_path / "audit.json" / "below", {}, name="audit")
 

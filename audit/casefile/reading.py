@@ -15,7 +15,7 @@ from typing import Any
 from audit.case import Case
 from audit.casefile.checks import shown
 from audit.casefile.document import parse_case
-from audit.errors import CaseError
+from audit.errors import CaseError, unparsed
 
 MAX_BYTES = 10_000_000
 
@@ -58,7 +58,9 @@ def load_document(path: Path | str) -> dict[str, Any]:
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also integers and nesting beyond all limits
-        raise CaseError(f"{file} is not valid TOML: {error}; correct that place.") from None
+        raise CaseError(
+            f"{file} is not valid TOML: {unparsed(error)}; correct that place."
+        ) from None
     if not document:
         raise CaseError(f"{file} is empty; write the id, why, sizes and rows of a case.")
     return document

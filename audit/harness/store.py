@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from zipfile import BadZipFile
 
 import numpy as np
@@ -46,7 +46,7 @@ class RunDirectory:
             return
         locked = json.loads(self._manifest)
         with _undamaged(path):
-            before = dict(json.loads(path.read_text()))
+            before = dict(json.loads(path.read_text(), parse_constant=_refused))
         changed = [key for key in locked if before.get(key) != locked[key]]
         if changed:
             raise UsageError(
@@ -78,6 +78,10 @@ class RunDirectory:
         write_atomically(self._path(self._folder, name), content.getvalue())
 
 
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
+
+
 def _said(value: object) -> str:
     return "not given" if value is None else repr(value)
 
@@ -87,7 +91,16 @@ def _undamaged(path: Path) -> Iterator[None]:
     """Turns whatever a damaged or unreadable file raises into one sentence."""
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        EOFError,
+        BadZipFile,
+        zlib.error,
+        RecursionError,
+    ) as error:
         raise UsageError(
             f"{path} is damaged or unreadable ({type(error).__name__}); delete it, and its part of "
             "the run is made again."

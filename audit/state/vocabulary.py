@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.errors import UsageError
+from audit.errors import UsageError, unparsed
 
 _SHOWN = 3
 
@@ -128,8 +128,8 @@ def _json(path: Path) -> object:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise UsageError(f"{path} is not JSON: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {unparsed(error)}.") from error
 
 
 def _ids(data: object, path: Path) -> dict[str, int]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from typing import IO, cast
 
+from audit.errors import unparsed
 from audit.tracefile.problems import BadRecord, CutOff
 
 LONGEST_LINE = 2**28
@@ -53,7 +54,7 @@ def _fields(text: bytes) -> dict[str, object] | BadRecord:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         wrong = BadRecord if text.endswith(b"\n") else CutOff
-        return wrong("line", text[:40].decode("utf-8", "replace"), f"is no JSON: {error}")
+        return wrong("line", text[:40].decode("utf-8", "replace"), f"is no JSON: {unparsed(error)}")
     if not isinstance(found, dict):
         return BadRecord("line", found, "is no JSON object")
     return found

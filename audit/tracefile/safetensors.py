@@ -17,6 +17,7 @@ from typing import IO
 
 import numpy as np
 
+from audit.errors import unparsed
 from audit.tracefile.columns import Column, Values
 from audit.tracefile.problems import BadRecord
 from audit.tracefile.rounds import check_names
@@ -44,7 +45,7 @@ def columns(path: str, wanted: tuple[str, ...], stack: ExitStack) -> dict[str, C
         header = json.loads(text)
         found = {name: header[name] for name in header if name in wanted}
     except (ValueError, RecursionError, TypeError) as error:
-        raise BadRecord("header", str(error), "is the reason why it cannot be read") from None
+        raise BadRecord("header", unparsed(error), "is the reason why it cannot be read") from None
     check_names(header)
     made = {}
     for name, entry in found.items():

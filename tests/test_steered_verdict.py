@@ -192,6 +192,17 @@ def test_either_certifies_and_the_worse_counts(
     assert "read so" in found.sentence
 
 
+def test_a_bias_that_both_show_is_said_once_with_both_its_sizes() -> None:
+    law = law_verdict(replace(EVIDENCE, map=0.4), BUDGET)
+    sampled = Verdict(Outcome.FAIL, "the emitted law is not the target's law: e-value 10^9")
+    assert law.sentence.startswith("the law of the code is not the target's law: TV >= 0.4 (map)")
+    both = beside(sampled, law)
+    assert both.sentence.startswith(f"{sampled.sentence}; read off the code: TV >= 0.4 (map) - ")
+    assert law.sentence in both.reasons
+    alone = beside(Verdict(Outcome.INCONCLUSIVE, "few"), law)
+    assert alone.sentence == f"{law.sentence}; sampled: few"
+
+
 LAW = CodeLaw((), (), {"0": 0.2, "1": 0.5, "2": 0.3})
 
 

@@ -19,6 +19,7 @@ from audit.verdict import Budget, Outcome, Verdict
 
 BESIDE = 0.1  # of alpha and delta, where a law is judged beside sampled rounds
 RULE = "rule "  # so begins the name of a reading on a rule of the catalogue
+_NOT = "the law of the code is not"
 _NEAR, _GRID = 10, 2.0**-24
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
 
@@ -89,8 +90,11 @@ def beside(sampled: Verdict, law: Verdict) -> Verdict:
 
 
 def _said(other: Verdict, law: Verdict) -> str:
-    how = "read off the code" if other is law else "sampled"
-    return f"{how}: {other.sentence}"
+    """Returns what the other verdict adds: of a law that is biased, how much it is."""
+    if other is not law:
+        return f"sampled: {other.sentence}"
+    biased = law.sentence.startswith(_NOT)
+    return f"read off the code: {law.sentence.partition(': ')[2] if biased else law.sentence}"
 
 
 def disagreement(found: Steered) -> str:
@@ -137,7 +141,7 @@ def _biased(found: SteeredEvidence, level: float, claims: str) -> list[str]:
         return []
     where = f"the declared law of {claims}" if claims else "the target's law"
     parts = f"{found.map:.3g} (map) - {found.generators + found.reach(level):.2g} (coupling)"
-    return [f"the law of the code is not {where}: TV >= {parts}"]
+    return [f"{_NOT} {where}: TV >= {parts}"]
 
 
 def _failed(found: SteeredEvidence, budget: Budget, *, hard: list[str], soft: list[str]) -> Verdict:

@@ -7,7 +7,9 @@ hold fails by chance at most 1e-9 often, fewer than 1e-6 for the file.
 from __future__ import annotations
 
 import pytest
+import torch
 from steered_samplers import (
+    CORRECT,
     Counting,
     by_permutation,
     by_system_random,
@@ -21,6 +23,7 @@ from audit.errors import SamplerError
 from audit.selection import select_cases
 from audit.steering.result import NotSteerable, SteeredLaw
 from audit.steering.steer import steer
+from audit.steering.watching import is_compiled
 
 DELTA = 1e-9
 (ARTICLE,) = select_cases(["article-three-tokens"])
@@ -52,6 +55,24 @@ def test_a_rare_interval_is_found_and_its_mass_told(sampler, tv):
     found = steered(sampler)
     assert float(found.law.to_target) == pytest.approx(tv, rel=1e-2)
     assert found.coupling.mismatches == 0
+
+
+@pytest.mark.parametrize("outer", [True, False])
+def test_compiled_code_is_declined(outer):
+    compiled = torch.compile(CORRECT, backend="eager")
+
+    def around(batch, generator):
+        return compiled(batch, generator)
+
+    assert reason(compiled if outer else around).startswith("torch.compile compiles it")
+
+
+def test_an_object_whose_attributes_raise_is_not_compiled():
+    class Raising:
+        def __getattr__(self, name):
+            raise RuntimeError(name)
+
+    assert not is_compiled(Raising())
 
 
 @pytest.mark.parametrize("rate", [1e-3, 1e-4])

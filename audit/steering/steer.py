@@ -33,6 +33,7 @@ from audit.steering.reading import Reading, read
 from audit.steering.result import Asked, NotSteerable, SteeredLaw
 from audit.steering.searching import LEAN, Effort
 from audit.steering.twice import used_twice
+from audit.steering.watching import COMPILED, compiled_frames, is_compiled
 
 LARGEST_VOCABULARY = 64
 COUPLED: Mapping[type[Mode], int] = {Batched: 700_000, Looped: 70_000, Single: 70_000}
@@ -78,11 +79,16 @@ def steer(
     prober.deadline = time.monotonic() + seconds
     allowed = tolerance or (1e-3 if dtype in SHORT else 1e-6)
     found: SteeredLaw | NotSteerable
+    compiled = compiled_frames()
     try:
         with prober.watching():
+            settle(prober)
+            if compiled_frames() > compiled:
+                raise UnsteerableError
             found = _steered(prober, coupled, calls, delta, allowed)
     except UnsteerableError as error:
-        found = NotSteerable(str(error), Asked(prober.calls, prober.rows))
+        why = COMPILED if compiled_frames() > compiled else str(error)
+        found = NotSteerable(why, Asked(prober.calls, prober.rows))
     blocks.check(untouched)
     return found
 
@@ -94,13 +100,14 @@ def _refusal(sampler: LoadedSampler, case: Case, device: torch.device) -> str:
         return f"what the random operations of a {device.type} device can return is not known here"
     if case.vocab_size > LARGEST_VOCABULARY:
         return f"{case.vocab_size} ids are more than the {LARGEST_VOCABULARY} that it explores"
+    if is_compiled(sampler.call):
+        return COMPILED
     return ""
 
 
 def _steered(
     prober: Prober, coupled: Coupled | None, calls: int, delta: float, tolerance: float
 ) -> SteeredLaw:
-    settle(prober)
     maps, rows = _mapped(prober, coupled or COUPLED[type(prober.mode)])
     search = Asked(prober.calls, prober.rows)
     coupling, missed = couple(prober, maps, rows=rows, calls=calls, delta=delta, purpose="proof")

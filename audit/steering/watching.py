@@ -9,6 +9,7 @@ without its numbers counts against the map: watching less can only weaken the re
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -22,6 +23,25 @@ from audit.steering.draws import Draw, Supplier
 from audit.steering.grids import Indices
 from audit.steering.numpy_draws import Relay
 from audit.steering.torch_draws import TorchDraws, arguments_of, shown
+
+COMPILED = (
+    "torch.compile compiles it, and would compile the search with it; the function that it "
+    "compiles can be read"
+)
+
+
+def is_compiled(call: object) -> bool:
+    """Returns whether a callable is what torch.compile returned."""
+    try:
+        return hasattr(call, "_torchdynamo_orig_callable")
+    except Exception:  # an attribute of a user's object may do anything
+        return False
+
+
+def compiled_frames() -> int:
+    """Returns how many frames torch's compiler took on in this process so far."""
+    compiler = sys.modules.get("torch._dynamo.utils")
+    return 0 if compiler is None else int(compiler.counters["frames"]["total"])
 
 
 class _Few(TorchFunctionMode):

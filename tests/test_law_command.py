@@ -168,6 +168,19 @@ def test_the_text_holds_statement_readings_and_laws(capsys: pytest.CaptureFixtur
     assert "min(1, p/q)" in text
     assert "recovered, 0 rejected" in text or "bonus" in text
     assert "Rows of one call are not compared" in text
+    assert "of calls of one row" not in text
+
+
+def test_the_text_says_where_calls_of_more_rows_were_not_read() -> None:
+    def wrong_in_company(batch: Any, generator: torch.Generator) -> torch.Tensor:
+        tokens = steered_samplers.CORRECT(batch, generator)
+        return tokens if len(tokens) == 1 else tokens.where(tokens < 0, 0)
+
+    record = read(wrong_in_company, "mirrored-two")
+    assert record.verdict.outcome is Outcome.PASS
+    assert "of calls of one row was read in 1 of 1 case; only `draftproof run` tells" in " ".join(
+        law_text(record, color=False, width=110).split()
+    )
 
 
 def test_a_fault_fails_and_exit_zero_only_reports(capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,7 +147,7 @@ def _more(number: int, of_what: str, how: str = "") -> Iterable[RenderableType]:
 
 
 def _notes(record: LawRecord) -> Iterable[RenderableType]:
-    notes = [SCOPE, HONEST]
+    notes = [SCOPE, HONEST, *_alone(record)]
     if any(isinstance(case.evidence, NotSteered) for case in record.cases):
         notes.append("Where no law could be read off, sampling tells: draftproof run.")
     if record.interrupted:
@@ -156,6 +156,15 @@ def _notes(record: LawRecord) -> Iterable[RenderableType]:
         unseen = ", ".join(record.not_excluded) or "none"
         notes.append(f"Catalogued faults that the cases that passed do not exclude: {unseen}.")
     return [Text(note, style="dim") for note in notes]
+
+
+def _alone(record: LawRecord) -> list[str]:
+    """Returns what is left open where rows were asked one by one."""
+    found = [case.evidence for case in record.cases if isinstance(case.evidence, SteeredEvidence)]
+    alone = [one for one in found if one.mode == "Single"]
+    told = "only `draftproof run` tells whether more rows a call change it"
+    where = f"{len(alone)} of {counted(len(record.cases), 'case')}"
+    return [f"The law of calls of one row was read in {where}; {told}."] if alone else []
 
 
 def _interruption(record: LawRecord) -> str:

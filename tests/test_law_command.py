@@ -92,8 +92,14 @@ def read(sampler: Any, case: str = "article-three-tokens", **settings: Any) -> L
     return read_laws(sampler, [case], settings=QUICK.model_copy(update=settings))
 
 
-@pytest.mark.parametrize("writes", [lambda calls: True, lambda calls: calls == 400])
-def test_writing_into_an_input_around_torch_is_an_error(writes: Any) -> None:
+@pytest.mark.parametrize(
+    ("case", "writes"),
+    [
+        ("mirrored-two", lambda calls: calls == 400),  # into rows that all calls share
+        ("basis-1", lambda calls: True),  # into rows that are a call's own
+    ],
+)
+def test_writing_into_an_input_around_torch_is_an_error(case: str, writes: Any) -> None:
     calls = 0
 
     def sampler(batch: Any, generator: torch.Generator) -> torch.Tensor:
@@ -103,7 +109,7 @@ def test_writing_into_an_input_around_torch_is_an_error(writes: Any) -> None:
             batch.target_probs.numpy()[0, 0, 0] *= 1.001
         return steered_samplers.CORRECT(batch, generator)
 
-    verdict = read(sampler, "mirrored-two").verdict
+    verdict = read(sampler, case).verdict
     assert verdict.outcome is Outcome.ERROR
     assert "wrote into its input target_probs; it must copy it." in verdict.sentence
 

@@ -10,6 +10,7 @@ from audit.harness.null import handed_over
 from audit.judgement.code_law import found_of
 from audit.judgement.prepare import numerical_tolerance
 from audit.laws.terms import Terms
+from audit.samplers.batch import checksum_of, tensors
 from audit.samplers.calling import emitted
 from audit.samplers.command.sampler import CommandSampler
 from audit.samplers.contract import explain
@@ -75,8 +76,13 @@ def _call_plainly(sampler: LoadedSampler, blocks: Blocks, seed: int) -> None:
             draft_probs=batch.draft_probs.contiguous(),
             target_probs=batch.target_probs.contiguous(),
         )
+    before = checksum_of(*tensors(batch).values())
     with own_streams(seed):
         generator = torch.Generator(blocks.deck.device).manual_seed(seed)
         tokens = emitted(sampler, batch, generator)
+    changed = (checksum_of(*tensors(batch).values()) != before).nonzero()
+    if len(changed):
+        name = list(tensors(batch))[int(changed[0])]
+        raise SamplerError(f"{sampler.name} wrote into its input {name}; it must copy it.")
     if wrong := explain(batch, tokens):
         raise SamplerError(f"{sampler.name} broke its contract: {wrong}")

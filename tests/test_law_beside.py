@@ -15,6 +15,7 @@ from steered_samplers import CORRECT, by_system_random
 
 from audit.cli import execute
 from audit.errors import UsageError
+from audit.laws import running
 from audit.record import Record, read_record
 from audit.render.html import page
 from audit.render.markdown import markdown
@@ -71,6 +72,21 @@ def test_both_agree_on_a_correct_rule() -> None:
     assert found.agreement.trials == record.cases[0].evidence.trials  # type: ignore[union-attr]
     assert record.cases[0].certified == found.bound
     assert "read off the code: TV <= " in record.cases[0].verdict.sentence
+
+
+def test_after_a_call_that_does_not_end_no_further_law_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "CASE_SECONDS", 0.5)
+    monkeypatch.setattr(running, "HANGS", 0.5)
+    (tmp_path / "mine.py").write_text("import time\ndef sleeps(*a): time.sleep(1000)\n")
+    settings = Settings(tier="smoke", method="both", timeout=1.0)
+    spec, cases = f"{tmp_path}/mine.py:sleeps", ["basis-1", "mirrored-two"]
+    record = run_audit(spec, cases=cases, settings=settings).record
+    assert record.verdict.outcome is Outcome.ERROR
+    first, second = (case.steered for case in record.cases)
+    assert first == NotSteered("no law was found within 1 s")
+    assert second == NotSteered("a call did not end while the law of basis-1 was read")
 
 
 def test_sampled_rounds_alone_have_the_whole_budget_and_no_law() -> None:

@@ -64,6 +64,11 @@ class Apart:
         except (KeyError, ValidationError):
             raise self._wrote_else() from None
 
+    @property
+    def ended(self) -> bool:
+        """Whether the process had to be ended, and was not started again."""
+        return self._process is None
+
     def close(self) -> None:
         """Ends the process and all that it started."""
         if self._process is not None:

@@ -80,7 +80,11 @@ class _Reader:
             self._start(sampler.name)
         if self._apart is None:
             return Found(NotSteered(self._refused))
-        return self._apart.read(case, self._terms)
+        found = self._apart.read(case, self._terms)
+        if self._apart.ended and math.isfinite(self._terms.longest):
+            self._apart = None
+            self._refused = f"a call did not end while the law of {case.id} was read"
+        return found
 
     def _start(self, spec: str) -> None:
         try:

@@ -19,3 +19,14 @@ def are(number: int) -> str:
     ('is', 'are')
     """
     return "is" if number == 1 else "are"
+
+
+def on_average(number: float) -> str:
+    """Returns a mean of counts to a tenth, what is less in one figure, and none at all as "0".
+
+    >>> on_average(1234.56), on_average(0.0123), on_average(0.0)
+    ('1,234.6', '0.01', '0')
+    """
+    if number == 0:
+        return "0"
+    return f"{number:,.1f}" if number >= 0.05 else f"{number:.1g}"

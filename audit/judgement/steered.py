@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 from audit.errors import UsageError
 from audit.exact.catalogue import rule
-from audit.plural import are, counted
+from audit.plural import are, counted, on_average
 from audit.steered import CodeEdge, CodeReading, Steered, SteeredEvidence
 from audit.verdict import Budget, Outcome, Verdict
 
@@ -104,8 +104,8 @@ def disagreement(found: Steered) -> str:
         return ""
     return (
         f"the code behaves differently when steered: {seen.event} in {seen.seen:,} of "
-        f"{seen.trials:,} sampled rounds, {seen.expected:,.1f} by the law that was read off, "
-        f"p {seen.p_value:.1e}"
+        f"{seen.trials:,} sampled rounds, {on_average(seen.expected)} by the law that was read "
+        f"off, p {seen.p_value:.1e}"
     )
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from audit.plural import are, counted
+from audit.plural import are, counted, on_average
 from audit.record import Record, embedded
 from audit.render import figures, history, suspicion, words
 from audit.render.case_view import case_anchor, case_views
@@ -126,6 +126,7 @@ def environment() -> Environment:
     made.filters.update(
         cut=clean,
         counted=counted,
+        on_average=on_average,
         lines=lambda text: Markup(escape(clean_lines(text))),
         fixed=words.fixed,
         e_value=words.e_value,

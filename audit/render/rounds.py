@@ -7,6 +7,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from audit.evidence import AcceptedTokens, BonusToken
+from audit.plural import on_average
 from audit.record import CaseResult
 from audit.render.words import cell
 
@@ -85,4 +86,5 @@ def bonus_sentence(bonus: BonusToken | None, *, bins: bool = False) -> str:
         return ""
     rows = zip(bonus.tokens, bonus.observed, bonus.expected, strict=True)
     token, seen, mean = max(rows, key=lambda row: abs(row[1] - row[2]))
-    return f"{cell(token, bins=bins)}: {seen:,} of {sum(bonus.observed):,} ({mean:,.1f} expected)"
+    found = f"{cell(token, bins=bins)}: {seen:,} of {sum(bonus.observed):,}"
+    return f"{found} ({on_average(mean)} expected)"

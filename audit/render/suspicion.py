@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from audit.diagnosis.results import Departure, Diagnosis, Estimate, Suspect
 from audit.exact.catalogue import rule
-from audit.plural import counted
+from audit.plural import counted, on_average
 from audit.render.plain import clean
 from audit.render.words import p_value
 
@@ -118,9 +118,11 @@ def departure(one: Departure) -> str:
 
     >>> departure(Departure("a", "recovered", 1, 40, 61, 12.3, 1e-12, token=0))
     'recovered token 0 at position 1: 40 of 61 instead of 12.3, p 1.0e-12'
+    >>> departure(Departure("a", "kept", 2, 5, 9, 0.0, 0.0))
+    'kept token at position 2 is none of the drafted ones: 5 of 9 instead of 0, p <1e-300'
     """
     where = ", calls that mix cases against other calls" if one.calls else ""
-    seen = f"{one.events:,} of {one.trials:,} instead of {one.expected:,.1f}"
+    seen = f"{one.events:,} of {one.trials:,} instead of {on_average(one.expected)}"
     return f"{what(one)}{where}: {seen}, p {p_value(one.p_value)}"
 
 

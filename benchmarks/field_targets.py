@@ -165,6 +165,7 @@ ENTRIES = (
     loop("flashspec-engine", *CUT, top_p=0.75, cause=FLASHSPEC_TOP_P),
     loop("mlx-lm"),
     loop("mlx-lm", *CUT, top_p=0.75),
+    loop("llama-cpp-python", real=("llama",)),
     loop("litgpt", cause=LITGPT),
     loop("litgpt-step", cause=LITGPT_GREEDY),
     loop("litgpt-step", *CUT, top_p=0.75, cause=LITGPT_TOP_P),
@@ -182,10 +183,6 @@ NOTES = (
 
 # Targets without an adapter here, and the command whose error says why.
 NOT_RUN = {
-    "llama-cpp-python": (
-        "pip download --no-deps --only-binary :all: llama-cpp-python",
-        "There is no wheel of it; building it takes a C++ compiler and about ten minutes.",
-    ),
     "yunshu, with all it asks for": (
         "pip download --no-deps yunshu==0.1.5",
         "The part that is audited runs on older Pythons too, as `tests/targets.txt` installs it.",

@@ -12,13 +12,16 @@ import pytest
 
 from audit.samplers.adapters.listing import TARGETS
 
+BUILT = ("llama-cpp-python",)  # has no wheel, and CI does not build it
+
 
 def need(name: str) -> None:
-    """Skips where the package behind a target is missing; in CI that is a failure."""
+    """Skips where the package behind a target is missing; in CI that is a failure but for BUILT."""
     package = TARGETS[name].package
     if package.found is None:
         reason = f"{package.distribution} is not installed; {package.install}"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        expected = os.environ.get("CI") and package.distribution not in BUILT
+        pytest.fail(reason) if expected else pytest.skip(reason)
 
 
 def rewritten(function: Callable[..., Any], old: str, new: str) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from audit.case import Case
 from audit.errors import UsageError
 from audit.exact.state_faults import CHANGING
 from audit.plural import counted
-from audit.samplers.decoders.interface import Decoder, LoadedDecoder
+from audit.samplers.decoders.interface import REAL, Decoder, LoadedDecoder
 from audit.samplers.decoders.loading import load_decoder, with_options, wrap_decoder
 from audit.samplers.decoders.rules import RULES, Rules
 from audit.selection import select_cases
@@ -42,7 +42,7 @@ def audit_state(
     """Returns the record of a state audit; progress is told in which world it is.
 
     cases: as `select_cases` takes them, or cases themselves; by default DEFAULT_CASES, none for
-    models with tokenizers. around: what is put around the calls of the decoder.
+    real models. around: what is put around the calls of the decoder.
 
     Raises:
         UsageError: nothing has this name, or a case does not fit.
@@ -113,8 +113,8 @@ def _worlds(
 ) -> list[World]:
     form, shape = decoder.facts.models, {"length": settings.tokens, "prompt": settings.prompt}
     if cases is None:
-        cases = () if form == "tokenized" else DEFAULT_CASES
-    if settings.architectures and form not in ("transformers", "tokenized"):
+        cases = () if form in REAL else DEFAULT_CASES
+    if settings.architectures and form not in ("transformers", *REAL):
         raise UsageError(
             f"{decoder.name} takes models as {form!r}; --architecture is for decoders of "
             "transformers' models."

@@ -19,7 +19,7 @@ from audit.errors import UsageError
 from audit.exact.state_faults import CHANGING
 from audit.exact.state_laws import sequence_law, state_law, table_of
 from audit.samplers.adapters.packages import TRANSFORMERS
-from audit.samplers.decoders.interface import LoadedDecoder, ModelForm
+from audit.samplers.decoders.interface import REAL, LoadedDecoder, ModelForm
 from audit.samplers.models.callables import CachedFunction, PositionTable, as_function
 from audit.samplers.models.table import TableModel
 from audit.state.world import Array, Laws, World, enumerated
@@ -47,10 +47,8 @@ def table_world(
     """
     if case.tree is not None:
         raise UsageError(f'case "{case.id}" drafts a tree; decode loops are audited on chains.')
-    if decoder.facts.models == "tokenized":
-        raise UsageError(
-            f"{decoder.name} takes models with tokenizers; name an --architecture, no case."
-        )
+    if decoder.facts.models in REAL:
+        raise UsageError(f"{decoder.name} takes real models; name an --architecture, no case.")
     length = length or length_for(case.num_speculative_tokens)
     _refuse_large(case.vocab_size, length, of=f'case "{case.id}"')
     shape = {"length": length, "prompt": prompt}

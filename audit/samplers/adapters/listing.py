@@ -9,6 +9,7 @@ from audit.samplers.adapters import (
     flashspec,
     flashspec_engine,
     litgpt,
+    llama_cpp,
     mlx_lm,
     vllm_v1,
     vllm_v2,
@@ -16,7 +17,17 @@ from audit.samplers.adapters import (
 )
 from audit.samplers.adapters.target import Target
 
-_MODULES = (flashspec, flashspec_engine, economize, litgpt, mlx_lm, yunshu, vllm_v1, vllm_v2)
+_MODULES = (
+    flashspec,
+    flashspec_engine,
+    economize,
+    litgpt,
+    mlx_lm,
+    llama_cpp,
+    yunshu,
+    vllm_v1,
+    vllm_v2,
+)
 TARGETS: Mapping[str, Target] = {
     target.name: target for module in _MODULES for target in module.TARGETS
 }

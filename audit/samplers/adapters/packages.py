@@ -24,6 +24,8 @@ MLX_LM = Package("mlx-lm", "0.32.2", "mlx_lm", options="'mlx[cpu]' ")
 YUNSHU = Package(
     "yunshu", "0.1.5", "yunshu_engine", options="--no-deps --ignore-requires-python mlx mlx-cpu "
 )
+LLAMA_CPP = Package("llama-cpp-python", "0.3.36", "llama_cpp", options="gguf ")
+GGUF = Package("gguf", "0.19.0", "gguf")
 VLLM = Package("vllm", "0.33.0", "vllm", instead="its kernels alone by docs/targets.md")
 
 
@@ -52,6 +54,7 @@ OFFERED: Mapping[str, Offered] = {
     "litgpt": Offered(LITGPT, ("decode",)),
     "litgpt-step": Offered(LITGPT, ("step", "decode")),
     "mlx-lm": Offered(MLX_LM, ("decode",)),
+    "llama-cpp-python": Offered(LLAMA_CPP, ("decode",)),
     "yunshu": Offered(YUNSHU, _VERIFY),
     "vllm-v1": Offered(VLLM, _VERIFY),
     "vllm-v1-padded": Offered(VLLM, _VERIFY),

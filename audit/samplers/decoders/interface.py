@@ -24,7 +24,10 @@ from audit.errors import UsageError
 from audit.samplers.decoders.rules import RULES
 from audit.samplers.facts import nearest
 
-ModelForm = Literal["module", "transformers", "tokenized", "function", "cached", "positions"]
+ModelForm = Literal[
+    "module", "transformers", "weights", "tokenized", "function", "cached", "positions"
+]
+REAL: tuple[ModelForm, ...] = ("weights", "tokenized")  # no table stands in for such models
 Offer = Literal["stop_token_id", "greedy", "rules", "logprobs"]
 OFFERS: frozenset[str] = frozenset(get_args(Offer))
 
@@ -56,12 +59,13 @@ class DecoderFacts:
     """What a decoder says about itself.
 
     models: the form it takes: a torch `module` with the forward signature of transformers' models,
-    a `transformers` model with `generate`, two `tokenized` ones of these with a `tokenizer` each
-    and different vocabularies, a `function` `(ids) -> logits` of whole texts, a `cached` one,
-    `(ids, cache) -> (logits, cache)`, or one with its own state by `positions`,
-    `(ids, positions) -> logits`, one row a call. max_batch: the most rows a call, None for any.
-    shortens: it drafts fewer tokens where fewer can still be emitted. lookup: it drafts from the
-    text and asks no draft model. rules: the sampling rules that it applies.
+    a `transformers` model with `generate`, one of these with `weights`, of a real architecture,
+    two `tokenized` ones of these with a `tokenizer` each and different vocabularies, a `function`
+    `(ids) -> logits` of whole texts, a `cached` one, `(ids, cache) -> (logits, cache)`, or one with
+    its own state by `positions`, `(ids, positions) -> logits`, one row a call. max_batch: the most
+    rows a call, None for any. shortens: it drafts fewer tokens where fewer can still be emitted.
+    lookup: it drafts from the text and asks no draft model. rules: the sampling rules that it
+    applies.
     """
 
     models: ModelForm = "module"

@@ -60,11 +60,15 @@ class Campaign:
     interrupted: bool = False
     make_bench: Callable[..., Bench] = Bench
     laws: dict[str, Found] = field(default_factory=dict)
+    _cut: set[str] = field(default_factory=set)
     _needed: dict[str, int | None] = field(default_factory=dict)
     _benches: dict[tuple[str, ...], Bench] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Makes chunks until every case is decided, time is up or the user interrupts."""
+        """Makes chunks until every case is decided, time is up or the user interrupts.
+
+        Those that the run directory holds are judged in any case.
+        """
         try:
             if self._frozen():
                 for monitor in self.monitors:
@@ -96,9 +100,16 @@ class Campaign:
                     self._collect(chunk, [monitor], ends_look=chunk is parts[-1])
         self._judge_together()
 
+    @property
+    def late(self) -> bool:
+        """Whether time is up: then nothing more is sampled, and what was kept still counts."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
     def _wanted(self, monitor: Monitor) -> bool:
-        late = self.deadline is not None and time.monotonic() > self.deadline
-        if late or getattr(self.sampler.call, "ended", False):
+        over = self.late and not self.store.keeps
+        if over or getattr(self.sampler.call, "ended", False):
+            return False
+        if monitor.setup.case.id in self._cut:
             return False
         return not self._done(monitor) and monitor.setup.case.id not in self.errors
 
@@ -127,18 +138,26 @@ class Campaign:
             where = monitors[0].setup.case.id if len(monitors) == 1 else ""
             self.errors.setdefault(where, error)
             return
+        if collected is None:
+            self._cut |= {monitor.setup.case.id for monitor in monitors}
+            return
         for monitor, part in zip(monitors, collected, strict=True):
             monitor.update(chunk, part, ends_look=ends_look, last=last)
         self.report(monitors[0])
 
-    def _chunk(self, chunk: Chunk, monitors: Sequence[Monitor]) -> list[Collected]:
-        """Returns a chunk from the run directory, or makes it and keeps it there."""
+    def _chunk(self, chunk: Chunk, monitors: Sequence[Monitor]) -> list[Collected] | None:
+        """Returns a chunk from the run directory, or makes it and keeps it there.
+
+        None where it is not there and time is up: what follows it is no part of the run either.
+        """
         bench = self._bench(monitors)
         hashes = "".join(case.hash for case in bench.deck.cases)
         digest = hashlib.sha256(hashes.encode()).hexdigest()[:16]
         name = f"{self.phase}-{chunk.look:02d}-{chunk.part}-{chunk.first}-{chunk.trials}-{digest}"
         collected = self.store.load(name)
         if collected is None:
+            if self.late and self.store.keeps:
+                return None
             collected = bench.collect(chunk)
             self.store.save(name, collected)
         return collected
@@ -204,7 +223,7 @@ class Campaign:
 
     def _expected_trials(self, monitor: Monitor) -> int:
         """Returns the trials of a case in all, if its sampler is correct."""
-        if not self._wanted(monitor):
+        if self.late or not self._wanted(monitor):
             return monitor.trials
         name = monitor.setup.case.id
         if name not in self._needed:

@@ -10,7 +10,7 @@ from audit.run import run_audit
 from audit.samplers.rules import SAMPLERS
 from audit.selection import select_cases
 from audit.settings import Settings
-from audit.verdict import Outcome
+from audit.verdict import INTERRUPTED, Outcome
 from tests.worlds import article
 
 SMOKE = Settings(tier="smoke")
@@ -200,6 +200,38 @@ def test_progress_counts_the_trials_that_a_correct_sampler_is_expected_to_take()
     assert all(one.done_trials <= one.expected_trials for one in told)
     # Certified at the expected look but for a chance of .1 a case, and at the next one then.
     assert told[-1].done_trials == told[-1].expected_trials <= 2 * told[0].expected_trials
+
+
+def test_what_a_run_directory_holds_is_judged_after_the_time_limit_too(tmp_path):
+    def audit(**more):
+        settings = dataclasses.replace(SMOKE, **more)
+        return run_audit("reference", cases=["basis-1"], settings=settings, run_dir=tmp_path)
+
+    first, again = audit(), audit(time_limit=1e-6)
+    assert first.verdict == again.verdict
+    assert first.record.cases[0].evidence == again.record.cases[0].evidence
+    # Where a chunk is missing, those behind it are no part of the run.
+    chunk = sorted(tmp_path.glob("audit-02-*.npz"))[0]
+    chunk.unlink()
+    part = audit(time_limit=1e-6).record.cases[0].evidence.trials
+    assert 0 < part < first.record.cases[0].evidence.trials
+    assert not chunk.exists()
+
+
+def test_an_interruption_while_laws_are_read_leaves_the_rounds_there_were(tmp_path, monkeypatch):
+    def audit():
+        settings = dataclasses.replace(SMOKE, method="both")
+        return run_audit("reference", cases=["basis-1"], settings=settings, run_dir=tmp_path)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    first = audit()
+    monkeypatch.setattr("audit.laws.running.read_case", interrupted)
+    again = audit()
+    assert again.exit_code == INTERRUPTED
+    assert again.verdict.outcome is Outcome.PASS
+    assert first.record.cases[0].evidence.trials == again.record.cases[0].evidence.trials
 
 
 def test_progress_tells_before_every_law_how_many_were_read():

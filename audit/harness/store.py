@@ -40,6 +40,11 @@ class RunDirectory:
             raise UsageError(f"run directory {folder}: {reason}; name another folder.") from error
         self._lock(folder / f"{name}.json")
 
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a folder."""
+        return self._folder is not None
+
     def _lock(self, path: Path) -> None:
         if not path.exists():
             write_atomically(path, self._manifest)

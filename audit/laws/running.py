@@ -30,7 +30,8 @@ def carry_out(campaign: Campaign, settings: Settings) -> None:
             _read(campaign, settings)
         except KeyboardInterrupt:
             campaign.interrupted = True
-    if settings.method != "steered" and not campaign.interrupted:
+            campaign.deadline = time.monotonic()
+    if settings.method != "steered" and (campaign.store.keeps or not campaign.interrupted):
         campaign.run()
 
 

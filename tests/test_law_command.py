@@ -43,6 +43,17 @@ def short(batch, generator):
 def raising(batch, generator):
     raise RuntimeError("the sampler's own words")
 
+def asking(batch, generator):
+    return input()
+
+def closing(batch, generator):
+    for descriptor in range(3):
+        try:
+            os.close(descriptor)
+        except OSError:
+            pass
+    return verify(batch, generator)
+
 def crashing(batch, generator):
     os.abort()
 
@@ -271,6 +282,11 @@ def test_a_users_file_is_read_in_a_process_of_its_own(
     assert "what it likes" not in capsys.readouterr().out
 
 
+def test_a_sampler_that_closes_its_standard_streams_is_read_on(mine: str) -> None:
+    record = read_laws(f"{mine}:closing", ["mirrored-two", "same-argmax"], settings=QUICK)
+    assert record.verdict.outcome is Outcome.PASS
+
+
 def test_what_a_users_file_does_wrong_has_its_exit_code(mine: str) -> None:
     for name in ("short", "raising"):
         found = execute(["law", f"{mine}:{name}", *CASE, "-q", "--in-process"])
@@ -286,6 +302,7 @@ def test_what_a_users_file_does_wrong_has_its_exit_code(mine: str) -> None:
         ("stopping", "stopping raised Stop: now."),
         ("leaving", "leaving raised SystemExit: 7."),
         ("interrupting", "interrupting raised KeyboardInterrupt."),
+        ("asking", "asking raised EOFError: EOF when reading a line."),
     ],
 )
 def test_whatever_a_sampler_raises_is_an_error_that_names_it(

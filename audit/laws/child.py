@@ -11,13 +11,12 @@ import json
 import os
 import pickle
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
 from queue import SimpleQueue
-from typing import Any
+from typing import IO, Any
 
 import torch
 
@@ -35,8 +34,10 @@ def main() -> None:
     torch.set_num_threads(1)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    asked = os.fdopen(os.dup(0), "rb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # a sampler that reads its input finds none
     questions: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_listen, args=(questions,), daemon=True).start()
+    threading.Thread(target=_listen, args=(asked, questions), daemon=True).start()
     answer = Answering()
     while True:
         given = answer(pickle.loads(base64.b64decode(questions.get())))
@@ -44,9 +45,9 @@ def main() -> None:
         answers.flush()
 
 
-def _listen(questions: SimpleQueue[bytes]) -> None:
+def _listen(asked: IO[bytes], questions: SimpleQueue[bytes]) -> None:
     """Passes questions on, and ends this process and all that it started with the last of them."""
-    for line in sys.stdin.buffer:
+    for line in asked:
         questions.put(line)
     os.killpg(0, signal.SIGKILL)
 

@@ -20,7 +20,7 @@ from audit.cli import draftproof
 from audit.exact.catalogue import RULES
 from audit.exact.matrix import fault_matrix
 from audit.exact.summary import exact_summary
-from audit.record import json_schema, read_record
+from audit.recordfile import json_schema, read_record
 from audit.render.catalogue import faults_table, rules_markdown
 from audit.render.exact import exact_text
 from audit.render.html import page

@@ -13,7 +13,7 @@ from audit.cli import execute
 from audit.cli.config import USUAL_METHOD
 from audit.cli.output import Outputs
 from audit.errors import UsageError
-from audit.record import read_record, to_json
+from audit.recordfile import read_record, to_json
 
 ONE_CASE = 'cases = ["article-three-tokens"]\ntier = "smoke"\n'
 CORRECT, BROKEN = "rule:ratio", "fault:bonus-from-draft"

@@ -20,7 +20,7 @@ from junitparser import JUnitXml
 
 from audit.cli import execute
 from audit.cli.output import FORMS
-from audit.record import read_record, write_record
+from audit.recordfile import read_record, write_record
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONS = [f"--{name.replace('_', '-')}" for name in FORMS]

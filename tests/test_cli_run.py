@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from audit.cli import execute
-from audit.record import read_record
+from audit.recordfile import read_record
 
 CASE = ["--cases", "article-three-tokens"]
 SMOKE = [*CASE, "--tier", "smoke"]

@@ -18,7 +18,7 @@ from audit.cli.exits import exit_code_of
 from audit.cli.options import MOST_SEED
 from audit.errors import CaseError, DraftproofError, SamplerError, UsageError
 from audit.progress import Progress
-from audit.record import read_record, write_record
+from audit.recordfile import read_record, write_record
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE = Progress(1_000, 20_000, "article-three-tokens", -2.3, 14.5, "audit")

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from audit.cli import execute
-from audit.record import read_record
+from audit.recordfile import read_record
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"

@@ -18,7 +18,8 @@ import pytest
 from audit.attempts import attempts_in
 from audit.cli import execute
 from audit.errors import UsageError
-from audit.record import Record, read_record
+from audit.record import Record
+from audit.recordfile import read_record
 from audit.run import run_audit
 from audit.settings import Settings
 from audit.verdict import Outcome

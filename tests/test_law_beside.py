@@ -16,7 +16,8 @@ from steered_samplers import CORRECT, by_system_random
 from audit.cli import execute
 from audit.errors import UsageError
 from audit.laws import running
-from audit.record import Record, read_record
+from audit.record import Record
+from audit.recordfile import read_record
 from audit.render.html import page
 from audit.render.markdown import markdown
 from audit.render.text import audit_text

@@ -10,7 +10,7 @@ import pytest
 import sample_record as sample
 
 from audit.cli import execute
-from audit.record import write_record
+from audit.recordfile import write_record
 from audit.render.charts import FORMATS, drawn
 from audit.verdict import Outcome
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import sample_record as sample
 
-from audit.record import CaseResult, Record, read_record, to_json
+from audit.record import CaseResult, Record
+from audit.recordfile import read_record, to_json
 from audit.render.facts import case_facts
 from audit.render.html import page
 from audit.render.words import NO_EVIDENCE

@@ -15,7 +15,8 @@ import sample_record as sample
 
 from audit.evidence import Deviation
 from audit.exact.catalogue import RULES
-from audit.record import CaseResult, Visibility, read_record
+from audit.record import CaseResult, Visibility
+from audit.recordfile import read_record
 from audit.render.case_view import case_anchor
 from audit.render.html import LARGEST, page
 from audit.render.junit import junit

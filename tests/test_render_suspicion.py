@@ -8,7 +8,8 @@ from dataclasses import replace
 import sample_record as sample
 
 from audit.diagnosis.results import Departure, Diagnosis, Estimate, Suspect
-from audit.record import Record, json_schema, to_json
+from audit.record import Record
+from audit.recordfile import json_schema, to_json
 from audit.render import suspicion
 from audit.render.html import page
 from audit.render.text import audit_text

@@ -18,7 +18,7 @@ from audit.diagnosis.handed import handed_law
 from audit.exact.catalogue import RULES
 from audit.exact.engine import block_law
 from audit.exact.tables import joint_table
-from audit.record import read_record, write_record
+from audit.recordfile import read_record, write_record
 from audit.run import AuditRun, run_audit
 from audit.samplers.interface import StepBatch
 from audit.samplers.rules import sampler_of

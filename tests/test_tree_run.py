@@ -12,7 +12,7 @@ import torch
 
 from audit.cli import execute
 from audit.errors import UsageError
-from audit.record import read_record
+from audit.recordfile import read_record
 from audit.render.html import page
 from audit.run import run_audit
 from audit.samplers.rules import SAMPLERS

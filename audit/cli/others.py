@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from audit.cli.color import stdout_color
 from audit.cli.output import Outputs, stdout_width, write_forms
 from audit.errors import UsageError
-from audit.record import validated
+from audit.recordfile import validated
 
 _ALL = ("record", "json", "quiet")
 

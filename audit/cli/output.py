@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 PIPE_WIDTH = 110
 FORMS = {
-    "json": "audit.record:to_json",
+    "json": "audit.recordfile:to_json",
     "html": "audit.render.html:page",
     "junit": "audit.render.junit:junit",
     "sarif": "audit.render.sarif:sarif",

@@ -40,7 +40,8 @@ def report(
     from audit.changes import compared
     from audit.cli.others import show_other
     from audit.kinds import command_of
-    from audit.record import Record, read_data, read_record, validated
+    from audit.record import Record
+    from audit.recordfile import read_data, read_record, validated
 
     data = read_data(record)
     if (command := command_of(data)) != "run":

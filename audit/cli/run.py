@@ -86,7 +86,7 @@ class _Told:
         """Returns the exit code of the audit of one sampler, after writing its result."""
         from audit.changes import compared
         from audit.expectation import expected
-        from audit.record import read_record
+        from audit.recordfile import read_record
         from audit.run import Settings, run_audit
 
         earlier = subject.baseline_record and read_record(Path(subject.baseline_record))
@@ -112,7 +112,7 @@ def rerun(command: str, /, record: Path, outputs: Outputs, exit_zero: bool) -> i
 
     A repeated seed is a check of the record, not new evidence. Other counts exit with 1.
     """
-    from audit.record import read_record
+    from audit.recordfile import read_record
     from audit.run import run_audit
 
     before = read_record(record)

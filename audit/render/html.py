@@ -15,7 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from audit.plural import are, counted, on_average
-from audit.record import Record, embedded
+from audit.record import Record
+from audit.recordfile import embedded
 from audit.render import figures, history, suspicion, words
 from audit.render.case_view import case_anchor, case_views
 from audit.render.plain import clean, clean_lines

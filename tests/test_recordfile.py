@@ -16,15 +16,8 @@ from pydantic import ValidationError
 
 from audit.errors import DraftproofError, UsageError
 from audit.files import check_writable, write_atomically
-from audit.record import (
-    SCHEMA_NUMBER,
-    CaseResult,
-    embedded,
-    json_schema,
-    read_record,
-    to_json,
-    write_record,
-)
+from audit.record import SCHEMA_NUMBER, CaseResult
+from audit.recordfile import embedded, json_schema, read_record, to_json, write_record
 from audit.render.html import page
 from audit.resources import reports_dir
 from audit.verdict import Outcome

@@ -15,7 +15,7 @@ import sample_record as sample
 
 from audit.cli import execute, progress
 from audit.cli.exits import exit_code_of
-from audit.cli.options import MOST_SEED
+from audit.cli.parameters import MOST_SEED
 from audit.errors import CaseError, DraftproofError, SamplerError, UsageError
 from audit.progress import Progress
 from audit.recordfile import read_record, write_record

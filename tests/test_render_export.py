@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from audit.cli import execute
-from audit.cli.options import MOST_SEED
+from audit.cli.parameters import MOST_SEED
 from audit.exact.engine import completed_law, target_law
 from audit.render.export import export_script
 from audit.samplers.registry import load_sampler

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, error_rates, exit_zero, seed_option
+from audit.cli.options import error_rates, exit_zero, seed_option
 from audit.cli.output import check_places, stdout_width, write_forms
+from audit.cli.parameters import Finite
 from audit.cli.run import EXIT_CODES, VERDICT_CODES
 from audit.render.plain import clean
 

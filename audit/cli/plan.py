@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import TIERS, Finite
+from audit.cli.options import TIERS
 from audit.cli.output import check_places, stdout_width, write_forms
+from audit.cli.parameters import Finite
 
 
 @click.command()

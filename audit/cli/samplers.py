@@ -8,8 +8,9 @@ from contextlib import redirect_stdout
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, seed_option
+from audit.cli.options import seed_option
 from audit.cli.output import check_places, emit, stdout_width, write_forms
+from audit.cli.parameters import Finite
 
 UNWRAPPED = 1_000  # columns, more than any line of the list has
 DTYPES = ("float32", "float64", "bfloat16", "float16")

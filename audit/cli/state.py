@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, error_rates, exit_zero, seed_option
+from audit.cli.options import error_rates, exit_zero, seed_option
 from audit.cli.output import check_places, stdout_width, write_forms
+from audit.cli.parameters import Finite
 
 EXIT_CODES = """\
 Exit codes: 0 consistent, 1 broken or dependent, 2 usage, 3 undecided or not testable, 4 the decoder

@@ -12,6 +12,7 @@ import click
 from audit.cli import options
 from audit.cli.color import color_option, stdout_color
 from audit.cli.output import check_places, stdout_width, write_forms
+from audit.cli.parameters import Finite
 from audit.cli.progress import shown
 from audit.cli.run import EXIT_CODES, VERDICT_CODES
 
@@ -34,7 +35,7 @@ from audit.cli.run import EXIT_CODES, VERDICT_CODES
 @options.budget
 @click.option(
     "--timeout",
-    type=options.Finite(),
+    type=Finite(),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import click
 
 from audit.cli.color import color_option, stdout_color
-from audit.cli.options import Finite, error_rates, exit_zero
+from audit.cli.options import error_rates, exit_zero
 from audit.cli.output import check_places, stdout_width, write_forms
+from audit.cli.parameters import Finite
 from audit.cli.progress import SECONDS_BETWEEN_LINES
 from audit.cli.run import VERDICT_CODES
 from audit.render.plain import clean

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from audit.evidence import REST, Deviation, Evidence
+from audit.plural import on_average
 from audit.record import CaseResult, Record
 from audit.render import facts, figures, suspicion, words
 from audit.verdict import Outcome, Verdict
@@ -136,7 +137,7 @@ def head_table(shown: Deviation, trials: int) -> FirstTokens:
     rows = [
         (
             "rest" if token == REST else str(token),
-            [f"{trials * law:,.1f}", f"{seen:,}", f"{trials * low:,.1f} to {trials * high:,.1f}"],
+            [on_average(trials * law), f"{seen:,}", f"{trials * low:,.1f} to {trials * high:,.1f}"],
         )
         for token, law, seen, low, high in columns
     ]

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from audit import __version__
 from audit.case import Case
+from audit.concluding import named
 from audit.errors import SamplerError, UsageError
 from audit.exact.catalogue import headline
 from audit.exact.engine import completed_law, target_law
@@ -21,7 +22,6 @@ from audit.judgement.steered import law_verdict
 from audit.lawrecord import LawCase, LawRecord, LawSettings
 from audit.laws.source import Source, source_of
 from audit.laws.terms import Terms
-from audit.recording import named
 from audit.samplers.interface import LoadedSampler, Sampler
 from audit.selection import word_for
 from audit.settings import DTYPES

@@ -76,7 +76,7 @@ def test_against_a_declared_law_the_target_itself_is_far_away() -> None:
 
 
 def test_the_record_holds_what_no_passed_case_excludes() -> None:
-    from audit.recording import audit_of
+    from audit.concluding import audit_of
 
     audit = audit_of(campaign_of("reference", [identical(), article(2)]))
     assert audit.not_excluded is not None

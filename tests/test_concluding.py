@@ -1,9 +1,9 @@
-"""From campaigns to the record."""
+"""From a campaign to what it showed."""
 
 import pytest
 
+from audit.concluding import audit_of
 from audit.errors import SamplerError
-from audit.recording import audit_of
 from audit.samplers.interface import Facts, LoadedSampler
 from audit.verdict import Outcome
 from tests.simulation import campaign_of

@@ -210,18 +210,18 @@ class Counting:
 
 
 class Stumbling:
-    """Is correct, and fails at every 300th call: raises, or returns a row of no token."""
+    """Is correct for 300 calls; then every 30th raises, or its first row emits `token` alone."""
 
-    def __init__(self, *, raises: bool) -> None:
-        self.raises, self.calls = raises, 0
+    def __init__(self, token: int | None = None) -> None:
+        self.token, self.calls = token, 0
 
     def __call__(self, batch: StepBatch, generator: torch.Generator) -> Tensor:
         self.calls += 1
         tokens = CORRECT(batch, generator)
-        if self.calls % 300 == 0:
-            tokens[0] = -1
-            if self.raises:
-                raise RuntimeError("at every 300th call")
+        if self.calls > 300 and self.calls % 30 == 0:
+            if self.token is None:
+                raise RuntimeError("at every 30th call")
+            tokens[0] = torch.where(torch.arange(tokens.shape[1]) == 0, self.token, -1)
         return tokens
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -125,11 +124,21 @@ def test_writing_into_an_input_around_torch_is_an_error(case: str, writes: Any) 
     assert "wrote into its input target_probs; it must copy it." in verdict.sentence
 
 
-@pytest.mark.parametrize(("raises", "kind"), [(True, "exception"), (False, "no token")])
-def test_what_breaks_the_contract_in_the_proof_alone_is_an_error(raises: bool, kind: str) -> None:
-    verdict = read(steered_samplers.Stumbling(raises=raises), "mirrored-two").verdict
-    assert verdict.outcome is Outcome.ERROR
-    assert re.search(rf"{kind}, in [23] of [\d,]+ fresh calls, not foretold", verdict.sentence)
+@pytest.mark.parametrize(
+    ("token", "outcome", "said"),
+    [
+        (None, Outcome.ERROR, "exception, in"),
+        (-1, Outcome.ERROR, "no token, in"),
+        (2, Outcome.FAIL, "the impossible block [2], in"),  # 3e-6 a round is the tolerance
+    ],
+)
+def test_what_no_round_may_be_is_told_of_the_proof_too(
+    token: int | None, outcome: Outcome, said: str
+) -> None:
+    verdict = read(steered_samplers.Stumbling(token), "target-zero").verdict
+    assert verdict.outcome is outcome
+    assert said in verdict.sentence
+    assert "fresh calls, not foretold" in verdict.sentence
 
 
 def saying(**facts: Any) -> Any:

@@ -16,9 +16,11 @@ import numpy as np
 
 from audit.case import Case, Prefix
 from audit.errors import CaseError
+from audit.statistics.binomial import upper_tail
 from audit.steering.answers import UNDECIDED, Request
 from audit.steering.blocks import EXCEPTION
 from audit.steering.coupling import Coupling, Missed
+from audit.steering.freshness import ALARM
 from audit.steering.grids import Indices, Uniform
 from audit.steering.law import RAISED, Outcome, possible
 from audit.steering.layout import Layout
@@ -88,20 +90,26 @@ def mapped_edges(prober: Prober, maps: Mapping[int, Node], *, tolerance: float) 
     return tuple(sorted(found.values(), key=lambda edge: -edge.chance))
 
 
-def surprising_edges(prober: Prober, missed: Missed, coupling: Coupling) -> tuple[Edge, ...]:
-    """Returns what broke the contract in fresh calls although the map foretells something else.
+def surprising_edges(
+    prober: Prober, missed: Missed, coupling: Coupling, *, tolerance: float
+) -> tuple[Edge, ...]:
+    """Returns the edges of fresh calls for which the map foretells something else.
 
-    chance: the share of the rows.
+    What breaks the contract fails at once, an impossible token where arithmetic would give it in
+    so many calls less than ALARM often. chance: the share of the rows.
     """
+    by_call = min(1.0, tolerance * coupling.rows / coupling.calls)
     blocks, found = list(prober.blocks.chances), list[Edge]()
     for code, surprise in missed.surprises.items():
         outcome = RAISED if code == EXCEPTION else prober.blocks.outcome(code)
         kind = kind_of(prober.blocks.case, outcome)
-        if kind is None or kind == "impossible token":
+        if kind is None:
             continue
+        seldom = upper_tail(surprise.calls, coupling.calls, by_call) > ALARM
+        grade: Grade = "note" if kind == "impossible token" and seldom else "FAIL"
         where = f"in {surprise.calls:,} of {coupling.calls:,} fresh calls, not foretold"
         share = Fraction(surprise.rows, coupling.rows)
-        found.append(Edge(kind, blocks[surprise.block], outcome, where, share, "FAIL"))
+        found.append(Edge(kind, blocks[surprise.block], outcome, where, share, grade))
     return tuple(sorted(found, key=lambda edge: -edge.chance))
 
 

@@ -113,7 +113,7 @@ def _steered(
     coupling, missed = couple(prober, maps, rows=rows, calls=calls, delta=delta, purpose="proof")
     law = law_of(prober.blocks, maps)
     edges = (
-        *surprising_edges(prober, missed, coupling),
+        *surprising_edges(prober, missed, coupling, tolerance=tolerance),
         *mapped_edges(prober, maps, tolerance=tolerance),
         *tried_edges(prober),
     )

@@ -226,6 +226,10 @@ def test_an_interruption_while_laws_are_read_leaves_the_rounds_there_were(tmp_pa
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr("audit.laws.running.read_case", interrupted)
+    monkeypatch.delattr("audit.campaign.is_frozen")  # nothing is kept, so that nothing is called
+    assert audit().record.cases[0].evidence is None
+    monkeypatch.undo()
     first = audit()
     monkeypatch.setattr("audit.laws.running.read_case", interrupted)
     again = audit()

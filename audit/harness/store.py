@@ -45,6 +45,11 @@ class RunDirectory:
         """Whether there is a folder."""
         return self._folder is not None
 
+    @property
+    def holds(self) -> bool:
+        """Whether there are chunks in it, of the audit or of its control."""
+        return self._folder is not None and any(self._folder.glob("*.npz"))
+
     def _lock(self, path: Path) -> None:
         if not path.exists():
             write_atomically(path, self._manifest)

@@ -31,7 +31,7 @@ def carry_out(campaign: Campaign, settings: Settings) -> None:
         except KeyboardInterrupt:
             campaign.interrupted = True
             campaign.deadline = time.monotonic()
-    if settings.method != "steered" and (campaign.store.keeps or not campaign.interrupted):
+    if settings.method != "steered" and (campaign.store.holds or not campaign.interrupted):
         campaign.run()
 
 

@@ -109,7 +109,13 @@ def fail_unless_passed(record: Record, *, only: str | None = None) -> None:
 
 def _asked(marker: pytest.Mark, config: pytest.Config) -> Asked:
     from audit.config import asked
+    from audit.errors import UsageError
 
+    if len(marker.args) > 1:
+        raise UsageError(
+            f"@pytest.mark.{MARKER} takes the sampler by its place and nothing else; name the "
+            "rest, such as cases=[...]."
+        )
     values = {**dict(zip(["sampler"], marker.args, strict=False)), **marker.kwargs}
     return asked(values, place=f"@pytest.mark.{MARKER}", folder=config.rootpath)
 

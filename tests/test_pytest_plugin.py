@@ -65,6 +65,24 @@ def test_no_sampler(draftproof_audit):
 def test_unmarked(draftproof_case): ...
 """
 
+UNHEARD = """
+import unittest
+import pytest
+
+audited = pytest.mark.draftproof(sampler="bad.py:verify", cases=["basis-1"], tier="smoke")
+
+@audited
+class TestOfAnotherKind(unittest.TestCase):
+    def test_in_a_marked_class(self): ...
+
+class TestMethod(unittest.TestCase):
+    @audited
+    def test_marked(self): ...
+
+@pytest.mark.parametrize("one", ["plain", pytest.param("marked", marks=audited)])
+def test_parameter(one): ...
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -147,17 +165,34 @@ def test_paths_are_relative_to_the_root_and_workers_share_the_tests(folder: Path
 
 
 def test_a_marker_that_asks_for_nothing_stops_the_collection(folder: Path) -> None:
-    for name, marker in (("a", "cases=['no-such-case']"), ("b", "tire=1"), ("c", "cases='small'")):
-        (folder / f"test_{name}.py").write_text(
-            f"import pytest\n@pytest.mark.draftproof(sampler='rule:ratio', {marker})\n"
-            "def test_it(): ...\n"
+    more = ["cases=['no-such-case']", "tire=1", "cases='small'", ")\n@pytest.mark.draftproof('x'"]
+    markers = [f"sampler='rule:ratio', {one}" for one in more] + ["'rule:ratio', ['basis-1']"]
+    files = [f"test_{number}.py" for number in range(len(markers))]
+    for file, marker in zip(files, markers, strict=True):
+        (folder / file).write_text(
+            f"import pytest\n@pytest.mark.draftproof({marker})\ndef test_it(): ...\n"
         )
     ended, said = outcome(folder)
-    assert ended == dict.fromkeys(["test_a.py", "test_b.py", "test_c.py"], "ERROR")
+    assert ended == dict.fromkeys(files, "ERROR")
     assert "Traceback" not in said
     assert '"no-such-case" names no case' in said
     assert '@pytest.mark.draftproof: tire is an unknown key; did you mean "tier"?' in said
     assert '@pytest.mark.draftproof: cases is "small", but must be a list' in said
+    assert "test_3.py::test_it has @pytest.mark.draftproof twice, and only one" in said
+    assert "takes the sampler by its place and nothing else" in said
+
+
+def test_a_marker_that_no_audit_hears_of_does_not_pass(folder: Path) -> None:
+    (folder / "test_it.py").write_text(UNHEARD)
+    ended, said = outcome(folder)
+    assert ended == {
+        "test_in_a_marked_class": "ERROR",
+        "test_marked": "ERROR",
+        "test_parameter[plain]": "PASSED",
+        "test_parameter[marked]": "ERROR",
+    }
+    assert "audits nothing here: mark a test function" in said
+    assert "Traceback" not in said
 
 
 def test_a_start_without_audits_loads_nothing_of_ours() -> None:

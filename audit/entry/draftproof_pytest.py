@@ -25,12 +25,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Makes one test a case of a marked function."""
-    marker = metafunc.definition.get_closest_marker(MARKER)
+    marker = _only_marker(metafunc.definition)
     if marker is None:
         return
     if CASE not in metafunc.fixturenames:
         metafunc.fixturenames.append(CASE)
     metafunc.parametrize(CASE, _plugin().cases_of(marker, metafunc.config), indirect=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fails a marked test that no case was given to, and that would pass without an audit."""
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    if item.get_closest_marker(MARKER) is not None and CASE not in given:
+        pytest.fail(
+            f"@pytest.mark.{MARKER} audits nothing here: mark a test function, or a class that is "
+            "no unittest.TestCase, and no single parameter",
+            pytrace=False,
+        )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,6 +65,17 @@ def draftproof_audit(request: pytest.FixtureRequest) -> Any:
     sampler: a name or a callable. cases: words or Case objects. It returns the AuditRun.
     """
     return _plugin().audit_by_hand(request.config)
+
+
+def _only_marker(definition: pytest.Item) -> pytest.Mark | None:
+    """Returns the closest marker of a function, or None. Raises CollectError for two in a place."""
+    found = list(definition.iter_markers_with_node(MARKER))
+    if len(found) > 1 and found[0][0] is found[1][0]:
+        raise pytest.Collector.CollectError(
+            f"{definition.nodeid} has @pytest.mark.{MARKER} twice, and only one would be audited; "
+            "write a test for each."
+        )
+    return found[0][1] if found else None
 
 
 def _plugin() -> ModuleType:

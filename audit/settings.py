@@ -26,6 +26,7 @@ TIERS: Mapping[str, Tier] = {
     "audit": Tier(2_000_000, 0.005),
     "deep": Tier(20_000_000, 0.002),
 }
+MOST_TRIALS = 10**12  # above this the logarithms of factorials are too coarse for the statistics
 SAMPLED = 0.9  # of alpha and delta, where the law of the code is judged as well
 METHODS = ("sampled", "steered", "both")
 DTYPES: Mapping[str, torch.dtype] = {
@@ -159,6 +160,8 @@ def check(settings: Settings) -> None:
         value = getattr(settings, name)
         if value is not None and not (type(value) is int and value > 0):
             raise UsageError(f"{name} = {value!r} is not a positive whole number.")
+        if value is not None and value > MOST_TRIALS:
+            raise UsageError(f"{name} = {value} is above {MOST_TRIALS:,}, the most that is counted.")
     if settings.method == "steered" and (settings.samples or settings.limit):
         raise UsageError(
             "samples and limit are about sampled rounds, and method = 'steered' makes none; leave "

@@ -158,10 +158,8 @@ def check(settings: Settings) -> None:
             raise UsageError(f"{name} = {value!r} is not a positive number of seconds.")
     for name in ("samples", "limit", "batch_size"):
         value = getattr(settings, name)
-        if value is not None and not (type(value) is int and value > 0):
-            raise UsageError(f"{name} = {value!r} is not a positive whole number.")
-        if value is not None and value > MOST_TRIALS:
-            raise UsageError(f"{name} = {value} is above {MOST_TRIALS:,}, the most that is counted.")
+        if value is not None and not (type(value) is int and 0 < value <= MOST_TRIALS):
+            raise UsageError(f"{name} = {value!r} is not a whole number from 1 to {MOST_TRIALS:,}.")
     if settings.method == "steered" and (settings.samples or settings.limit):
         raise UsageError(
             "samples and limit are about sampled rounds, and method = 'steered' makes none; leave "

@@ -21,7 +21,7 @@ from audit.tracefile.problems import Problem, placed
 from audit.tracefile.reading import check_files, rounds_in
 from audit.tracefile.rounds import Round
 from audit.tracerecord import BadLine, TraceFile, TraceRecord, TraceSettings
-from audit.traces.judge import trace_verdict
+from audit.traces.judge import selection_verdict, trace_verdict
 from audit.traces.readings import evidence_of
 from audit.traces.rules import RULES
 from audit.traces.watch import TraceWatch
@@ -54,6 +54,7 @@ class _Reading:
     limit: int | None
     files: list[_File] = field(default_factory=list)
     problems: list[BadLine] = field(default_factory=list)
+    selective: int = 0
     interrupted: bool = False
 
     @property
@@ -100,6 +101,7 @@ class _Reading:
             self.files[-1].truncated = True
             return
         self.files[-1].bad += 1
+        self.selective += problem.selective
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(BadLine.model_validate(problem, from_attributes=True))
 
@@ -144,7 +146,10 @@ def run_trace(
 def _facts(reading: _Reading, watch: TraceWatch) -> dict[str, Any]:
     """Returns what the record says of the rounds: verdict, evidence, and what was read."""
     evidence = evidence_of(watch)
-    verdict = trace_verdict(watch, evidence, cut_short=reading.cut_short)
+    if reading.selective:
+        verdict = selection_verdict(watch, evidence, left_out=reading.selective)
+    else:
+        verdict = trace_verdict(watch, evidence, cut_short=reading.cut_short)
     return {
         "files": tuple(TraceFile.model_validate(vars(file)) for file in reading.files),
         "verdict": verdict,

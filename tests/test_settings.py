@@ -37,6 +37,14 @@ def test_devices_and_dtypes_become_those_of_torch():
     assert Settings(dtype="bfloat16").torch_dtype is torch.bfloat16
 
 
+@pytest.mark.parametrize("name", ["samples", "limit", "batch_size"])
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, 10**12 + 1, 10**30])
+def test_whole_numbers_have_bounds(name: str, value: object):
+    check(replace(DEFAULTS, **{name: 10**12}))
+    with pytest.raises(UsageError, match=f"{name} = .* is not a whole number from 1 to 1,000,000,"):
+        check(replace(DEFAULTS, **{name: value}))
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_missing_gpu_is_said():
     with pytest.raises(UsageError, match="no GPU"):

@@ -85,6 +85,30 @@ def test_no_lossless_rule_is_accused(rule: str, vocab_size: int, rounds: int) ->
     assert not watch.tally.unjudged
 
 
+@pytest.mark.parametrize("rule", ["ratio", "full-target-fallback"])
+def test_rounds_left_out_for_what_they_emitted_accuse_and_acquit_nobody(
+    tmp_path: Path, rule: str
+) -> None:
+    path = tmp_path / "rounds.jsonl"
+    rows = [fields_of(one) for one in source(rule, 2000, vocab_size=16)]
+    short = [row | {"target_probs": row["target_probs"][:2]} for row in rows]  # type: ignore[index]
+    path.write_text("".join(json.dumps(row) + "\n" for row in short))
+    record = run_trace([str(path)], settings=TraceSettings(declares=("ratio",)))
+    assert record.verdict.outcome is Outcome.INCONCLUSIVE
+    assert "a selection by what was emitted" in record.verdict.sentence
+    assert record.exit_code == 3
+
+
+def test_what_cannot_be_emitted_fails_a_selection_too(tmp_path: Path) -> None:
+    path = tmp_path / "rounds.jsonl"
+    wrong = {"draft_token_ids": [], "emitted_token_ids": [1], "target_probs": [[1.0, 0.0]]}
+    short = {"draft_token_ids": [0], "emitted_token_ids": [0, 0], "target_probs": [[1.0, 0.0]]}
+    path.write_text("".join(json.dumps(row) + "\n" for row in (wrong, wrong, short)))
+    record = run_trace([str(path)])
+    assert record.verdict.outcome is Outcome.FAIL
+    assert record.verdict.sentence == "2 of 2 tokens have a recorded target probability of 0"
+
+
 # Twice the 90 % quantiles that benchmarks/trace_detection.py prints, or somewhat more.
 FOUND = [
     ("full-target-fallback", 50, (), 512),

@@ -19,12 +19,20 @@ class CutOff(BadRecord):
     """Raised for a record that the file ends within."""
 
 
+class TooFewRows(BadRecord):
+    """Raised for a round that emitted more tokens than it has target rows.
+
+    Rounds without those that emitted much are a selection, in which a right engine is biased.
+    """
+
+
 @dataclass(frozen=True)
 class Problem:
     """A record that was left out.
 
     line: that of a text file, or the row of its arrays, from 1; 0 for the file as a whole.
     truncated: the file ends within the record, as it does while an engine is still writing.
+    selective: left out for what the round emitted, so that the others are a selection by that.
     """
 
     file: str
@@ -33,12 +41,13 @@ class Problem:
     value: str
     reason: str
     truncated: bool = False
+    selective: bool = False
 
     @classmethod
     def of(cls, file: str, line: int, error: BadRecord) -> Problem:
         """Returns the problem of a bad record."""
-        cut = isinstance(error, CutOff)
-        return cls(file, line, error.field, error.value, error.reason, truncated=cut)
+        cut, few = isinstance(error, CutOff), isinstance(error, TooFewRows)
+        return cls(file, line, error.field, error.value, error.reason, truncated=cut, selective=few)
 
 
 def placed(file: str, line: int) -> str:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from audit.tracefile.problems import BadRecord
+from audit.tracefile.problems import BadRecord, TooFewRows
 from audit.tracefile.rows import Ids, Row, dense, listed, numbers, softmax, token_ids
 
 FORMS = ("probs", "logits", "top")
@@ -122,7 +122,8 @@ def _rows(
     if not isinstance(value, list | np.ndarray) or not least <= len(value) <= most:
         found = len(value) if isinstance(value, list | np.ndarray) else value
         needed = f"{least} to {most}" if least < most else f"{most}"
-        raise BadRecord(f"rows of {name}", found, f"are not {needed}")
+        few = whose == "target" and isinstance(found, int) and 0 < found < least
+        raise (TooFewRows if few else BadRecord)(f"rows of {name}", found, f"are not {needed}")
     return tuple(_READ[given[0]](f"{name}[{i}]", row, temperature) for i, row in enumerate(value))
 
 

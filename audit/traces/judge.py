@@ -53,19 +53,42 @@ def trace_verdict(watch: TraceWatch, evidence: TraceEvidence, *, cut_short: str 
     )
 
 
+def selection_verdict(watch: TraceWatch, evidence: TraceEvidence, *, left_out: int) -> Verdict:
+    """Returns the verdict where rounds were left out for what they emitted.
+
+    In the others a right engine is biased: they prove nothing but what cannot happen in any round.
+    """
+    failures = _impossible(watch, evidence)
+    if failures:
+        return Verdict(Outcome.FAIL, failures[0], failures, level=LEVEL)
+    sentence = (
+        f"{counted(left_out, 'round')} emitted more tokens than the record has target rows, and "
+        "the others are a selection by what was emitted, in which a right engine is biased; record "
+        "a row for each emitted token"
+    )
+    return Verdict(Outcome.INCONCLUSIVE, sentence, level=LEVEL)
+
+
 def _failures(watch: TraceWatch, evidence: TraceEvidence) -> tuple[str, ...]:
     """Returns a sentence for everything that is proven against the engine."""
     found = [watch.biased] if watch.biased else []
+    found += _impossible(watch, evidence)
+    if evidence.rule is not None and (proof := _broken(watch, evidence.rule)):
+        kept = "failed" if found else "undecided"
+        rules = " or ".join(evidence.rule.declared)
+        found.append(f"does not follow the declared rule {rules}: {proof}; preservation: {kept}")
+    return tuple(found)
+
+
+def _impossible(watch: TraceWatch, evidence: TraceEvidence) -> tuple[str, ...]:
+    """Returns a sentence for each kind of token that no right engine emits in any round."""
+    found = []
     test = evidence.impossible
     if test.p_value <= watch.budget.level(Budget.IMPOSSIBLE):
         found.append(_share(test, "tokens have a recorded target probability of 0"))
     if evidence.not_greedy:
         what = "greedy tokens are not the most probable of their rows"
         found.append(f"{evidence.not_greedy} of {evidence.greedy} {what}")
-    if evidence.rule is not None and (proof := _broken(watch, evidence.rule)):
-        kept = "failed" if found else "undecided"
-        rules = " or ".join(evidence.rule.declared)
-        found.append(f"does not follow the declared rule {rules}: {proof}; preservation: {kept}")
     return tuple(found)
 
 

@@ -150,8 +150,10 @@ def test_context_free_cases_show_no_state_and_one_hot_ones_nothing() -> None:
 
 
 def test_too_few_events_are_no_pass() -> None:
-    assert enough(20, 20, 10) == ""
-    assert enough(3, 20, 10) == "too few events for a pass: 3 rejections of 20"
+    assert enough(20, 20, 10, possible=81) == ""
+    assert enough(20, 20, 8, possible=8) == ""
+    assert enough(20, 20, 7, possible=8) == "too few events for a pass: 7 distinct outputs of 8"
+    assert enough(3, 20, 10, possible=81) == "too few events for a pass: 3 rejections of 20"
     record = audit_state("reference", BASIS, settings=replace(QUICK, watched=2))
     assert record.outcome is StateOutcome.UNDECIDED
     assert "too few events for a pass" in record.sentence

@@ -140,7 +140,10 @@ def _notes(record: Record) -> list[Text]:
     """Returns what limits the verdict: scope, faults that stay possible, what was not tested."""
     notes = [SCOPE]
     if record.exit_code == INTERRUPTED:
-        notes.insert(0, "Interrupted: judged by what was measured; a run with a --run-dir goes on from there.")
+        notes.insert(
+            0,
+            "Interrupted: judged by what was measured; a run with a --run-dir goes on from there.",
+        )
     if sentence := words.not_excluded_sentence(record):
         notes.append(sentence)
     notes.append(f"Not tested: {', '.join(words.NOT_TESTED)}.")

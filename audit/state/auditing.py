@@ -174,10 +174,12 @@ def _concluded(
         )
     if worst.outcome is StateOutcome.UNDECIDED:
         return worst.outcome, f"{worst.id}: {worst.reasons[0]}"
+    most = max((result.law for result in results), key=lambda law: law.distinct)
     few = enough(
         sum(result.steps.rejections for result in results),
         sum(result.steps.full_acceptances for result in results),
-        max(result.law.distinct for result in results),
+        most.distinct,
+        possible=most.possible,
     )
     return (StateOutcome.UNDECIDED, few) if few else (worst.outcome, _consistent(results, budget))
 

@@ -21,7 +21,7 @@ from audit.state.steps import Departure
 from audit.state.watching import StepReading
 
 FEWEST = 20  # rejections and full acceptances, each, before a state test counts as passed
-FEWEST_DISTINCT = 10  # outputs
+FEWEST_DISTINCT = 10  # outputs, or all where fewer are possible
 SLOW = "the law does not show it: lossless, but fewer drafts are accepted"
 
 
@@ -76,12 +76,15 @@ def described(departure: Departure) -> str:
     return f"{where}, with position ids from {departure.position_id}"
 
 
-def enough(rejections: int, full_acceptances: int, distinct: int) -> str:
-    """Returns what was seen too rarely for a pass, "" where nothing was."""
+def enough(rejections: int, full_acceptances: int, distinct: int, *, possible: int) -> str:
+    """Returns what was seen too rarely for a pass, "" where nothing was.
+
+    distinct: the different outputs seen, of `possible` ones.
+    """
     seen = (
         ("rejections", rejections, FEWEST),
         ("full acceptances", full_acceptances, FEWEST),
-        ("distinct outputs", distinct, FEWEST_DISTINCT),
+        ("distinct outputs", distinct, min(FEWEST_DISTINCT, possible)),
     )
     few = [f"{number} {what} of {least}" for what, number, least in seen if number < least]
     return f"too few events for a pass: {', '.join(few)}" if few else ""

@@ -155,7 +155,7 @@ def asked(values: Mapping[str, object], *, place: str, folder: Path) -> Asked:
 def find_config(start: Path) -> Path | None:
     """Returns the configuration file of the nearest folder from `start` upwards, or None."""
     for folder in (start, *start.parents):
-        if (folder / FILE).is_file():
+        if os.path.lexists(folder / FILE):  # a folder or a dead link is told when it is read
             return folder / FILE
         project = folder / PROJECT
         if project.is_file() and _has_table(project):

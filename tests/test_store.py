@@ -63,6 +63,19 @@ def test_other_settings_are_refused_and_named(tmp_path):
         RunDirectory(tmp_path, {"samples": 500}, name="fixed")
 
 
+def test_of_a_table_the_entry_that_changed_is_named(tmp_path):
+    locked = {"cases": {"a": "1", "b": "2"}, "sampler": {"name": "s", "sha256": "x"}}
+    RunDirectory(tmp_path, locked, name="audit")
+    with pytest.raises(UsageError, match="sampler sha256 was 'x' and is now 'y'"):
+        RunDirectory(tmp_path, locked | {"sampler": {"name": "s", "sha256": "y"}}, name="audit")
+    for cases, told in (
+        ({"a": "1"}, "cases b was '2' and is now not given"),
+        ({"a": "1", "b": "2", "c": "3"}, "cases c was not given and is now '3'"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            RunDirectory(tmp_path, locked | {"cases": cases}, name="audit")
+
+
 def test_without_a_folder_nothing_is_kept():
     store = RunDirectory(None, {}, name="audit")
     store.save("chunk", [collected(1)])

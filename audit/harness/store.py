@@ -57,12 +57,10 @@ class RunDirectory:
         locked = json.loads(self._manifest)
         with _undamaged(path):
             before = dict(json.loads(path.read_text(), parse_constant=_refused))
-        changed = [key for key in locked if before.get(key) != locked[key]]
-        if changed:
+        for what, was, now in _changes(before, locked):
             raise UsageError(
-                f"run directory {path.parent}: {changed[0]} was {_said(before.get(changed[0]))} "
-                f"and is now {_said(locked[changed[0]])}, but it is locked for the life of a run; "
-                "give another --run-dir or the old value."
+                f"run directory {path.parent}: {what} was {_said(was)} and is now {_said(now)}, "
+                "but it is locked for the life of a run; give another --run-dir or the old value."
             )
 
     def _path(self, folder: Path, name: str) -> Path:
@@ -90,6 +88,18 @@ class RunDirectory:
 
 def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
+
+
+def _changes(
+    before: Mapping[str, Any], now: Mapping[str, Any], *, of: str = ""
+) -> Iterator[tuple[str, object, object]]:
+    """Yields what is no longer as before: its name, with that of the table it is in, and both."""
+    for key in {**before, **now}:
+        was, value, what = before.get(key), now.get(key), f"{of} {key}".strip()
+        if isinstance(was, dict) and isinstance(value, dict):
+            yield from _changes(was, value, of=what)
+        elif was != value:
+            yield what, was, value
 
 
 def _said(value: object) -> str:

@@ -100,7 +100,7 @@ def test_the_nearest_folder_wins_and_in_it_the_file_of_its_own(tmp_path: Path) -
 def test_without_a_file_there_is_none(tmp_path: Path) -> None:
     written(tmp_path / "pyproject.toml", "[tool.mypy]\nstrict = true\n")
     (tmp_path / "draftproof.toml").symlink_to("nowhere")
-    with pytest.raises(UsageError, match="draftproof.toml cannot be read"):
+    with pytest.raises(UsageError, match=r"draftproof\.toml cannot be read"):
         read_config(find_config(tmp_path) or tmp_path)
     (tmp_path / "draftproof.toml").unlink()
     assert find_config(tmp_path) is None  # no folder above a temporary one holds such a file

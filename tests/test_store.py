@@ -45,6 +45,17 @@ def test_a_chunk_comes_back_as_it_was_saved(tmp_path):
     assert store.load("another") is None
 
 
+def test_a_copy_of_another_chunk_is_refused(tmp_path):
+    store = RunDirectory(tmp_path, {}, name="audit")
+    for seed, name in enumerate(("one", "two")):
+        store.save(name, [collected(seed)])
+    one, two = sorted(tmp_path.glob("*.npz"))
+    two.write_bytes(one.read_bytes())
+    assert store.load("one")
+    with pytest.raises(UsageError, match=r"two-.*\.npz is damaged"):
+        store.load("two")
+
+
 def test_a_torn_chunk_is_never_left_behind(tmp_path, monkeypatch):
     store = RunDirectory(tmp_path, {}, name="audit")
     monkeypatch.setattr(np, "savez_compressed", lambda *_, **__: 1 / 0)

@@ -72,13 +72,15 @@ class RunDirectory:
         if self._folder is None or not (path := self._path(self._folder, name)).exists():
             return None
         with _undamaged(path), np.load(io.BytesIO(path.read_bytes())) as arrays:
+            if str(arrays.get("name", name)) != name:
+                raise ValueError("a copy of another chunk, which would count twice")
             return [_unpacked(arrays, case) for case in range(int(arrays["cases"]))]
 
     def save(self, name: str, collected: Sequence[Collected]) -> None:
         """Writes the chunk of this name, one entry a case."""
         if self._folder is None:
             return
-        arrays: dict[str, Any] = {"cases": np.int64(len(collected))}
+        arrays: dict[str, Any] = {"name": np.array(name), "cases": np.int64(len(collected))}
         for case, entry in enumerate(collected):
             arrays |= _packed(entry, case)
         content = io.BytesIO()

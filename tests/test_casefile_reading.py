@@ -71,6 +71,7 @@ def test_files_keep_their_order_and_count_once(write, tmp_path):
         (b"\x00\x00", "is not a text file: character 0 is 0"),
         ("id = 'a'\nwhy = \n", "is not valid TOML: Invalid value (at line 2"),
         ('id = "a"\nid = "b"\n', "is not valid TOML: Cannot overwrite a value (at line 2"),
+        ("a" + ".a" * 100_000 + " = 1", "has a key of 100,000 dots in line 1, above the bound"),
         ("a = " + "[" * 100_000, "is not valid TOML: it is nested too deeply"),
         ("a = " + "9" * 5000, "is not valid TOML: Exceeds the limit"),
     ],

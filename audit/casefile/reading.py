@@ -18,6 +18,7 @@ from audit.casefile.document import parse_case
 from audit.errors import CaseError, unparsed
 
 MAX_BYTES = 10_000_000
+MAX_DOTS = 1000  # of a key: the parser's time grows with their square
 
 
 def read_case(path: Path | str) -> Case:
@@ -55,6 +56,7 @@ def load_document(path: Path | str) -> dict[str, Any]:
     """
     file = shown_path(path)
     text = _text(_content(Path(path), file), file)
+    _check_keys(text, file)
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also integers and nesting beyond all limits
@@ -64,6 +66,16 @@ def load_document(path: Path | str) -> dict[str, Any]:
     if not document:
         raise CaseError(f"{file} is empty; write the id, why, sizes and rows of a case.")
     return document
+
+
+def _check_keys(text: str, file: str) -> None:
+    for number, line in enumerate(text.splitlines(), start=1):
+        key, equals, _ = line.partition("=")
+        if equals and key.count(".") > MAX_DOTS:
+            raise CaseError(
+                f"{file} has a key of {key.count('.'):,} dots in line {number}, above the bound of "
+                f"{MAX_DOTS:,}; correct that line."
+            )
 
 
 def shown_path(path: Path | str) -> str:

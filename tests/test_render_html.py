@@ -22,6 +22,7 @@ from audit.render.html import LARGEST, page
 from audit.render.junit import junit
 from audit.render.markdown import markdown
 from audit.render.sarif import sarif
+from audit.render.text import audit_text, verdict_line
 from audit.steered import Agreement, CodeEdge, CodeReading, SteeredEvidence
 from audit.verdict import SCOPE, TRUST, Outcome, Verdict
 
@@ -118,6 +119,30 @@ def test_verdict_scope_and_limits_are_said() -> None:
     for sentence in (SCOPE, TRUST, "bonus-missing, lenience", "not tested"):
         assert sentence in PAGE
     assert "transformers was judged on 2 cases." in PAGE
+
+
+def test_a_bias_within_bounds_is_counted_apart_and_only_where_there_is_one() -> None:
+    case = sample.case_result("within", Outcome.WITHIN, sample.evidence(sample.TARGET, log_e=9.0))
+    undecided = sample.case_result("u", Outcome.INCONCLUSIVE, None)
+    text = page(sample.record(sample.audit("s", case, undecided)))
+    assert "<dt>biased within bounds</dt><dd>1</dd>" in text
+    assert "<dt>undecided</dt><dd>1</dd>" in text
+    assert '<option value="within">biased within bounds<option value="open">' in text
+    assert text.count('class="badge within"') == 2 + text.count('class="outcome"')
+    assert "biased within bounds" not in PAGE
+
+
+@pytest.mark.parametrize(("accepted", "says"), [(None, False), (0.001, False), (0.1, True)])
+def test_a_bias_accepted_beforehand_is_said_to_be_accepted(
+    accepted: float | None, says: bool
+) -> None:
+    case = sample.case_result("w", Outcome.WITHIN, sample.evidence(sample.TARGET, log_e=9.0))
+    settings = sample.record().settings.model_copy(update={"accept_within": accepted})
+    record = sample.record(sample.audit("s", case), settings=settings, control=None)
+    sentence = "A bias of TV &lt;= 0.1 was accepted beforehand (--accept-within)."
+    assert (sentence in page(record)) == says
+    for text in (verdict_line(record), audit_text(record, color=False, width=200)):
+        assert (sentence.replace("&lt;", "<") in text) == says
 
 
 def test_a_failed_case_is_open_and_a_passed_one_closed() -> None:

@@ -73,6 +73,7 @@ def _about_the_run(record: Record) -> dict[str, object]:
         "laws": words.shows_laws(record.cases),
         "traceback": _traceback(record),
         "tone": words.run_tone(record),
+        "acceptance": words.acceptance(record),
         "tones": Counter(words.SIGNS[case.verdict.outcome].tone for case in record.cases),
         "trials": words.trials(record),
         "settings": words.settings_line(record),

@@ -31,6 +31,7 @@ def markdown(record: Record) -> str:
     """Returns the Markdown of a record: verdict, table, what did not pass, how to repeat it."""
     parts = [
         f"### {_headline(record)}",
+        _text(words.acceptance(record)),
         _text(clean(record.expectation, SENTENCE_LIMIT)),
         f"Control {_headline(record.control)}" if record.control else "",
         _text(clean(words.settings_line(record), SENTENCE_LIMIT)),

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
+STYLES = {"good": "green", "bad": "bold red", "within": "yellow", "open": "yellow"}
 NARROW = 90
 
 

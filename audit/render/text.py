@@ -19,7 +19,7 @@ NAME_LIMIT = 60
 
 
 def verdict_line(record: Record) -> str:
-    """Returns the one line that `--quiet` prints, and a second one where a FAIL was expected."""
+    """Returns the one line that `--quiet` prints, and what was said beforehand of the outcome."""
     return rendered([_conclusion(record), *_expectation(record)], color=False, width=10_000)
 
 
@@ -122,7 +122,9 @@ def _diagnosis(audit: Audit) -> list[Text]:
 
 
 def _expectation(record: Record) -> list[Text]:
-    return [Text(clean(record.expectation, 400))] if record.expectation else []
+    """Returns what was said beforehand of the outcome: a bias accepted, a FAIL expected."""
+    said = (words.acceptance(record), record.expectation)
+    return [Text(clean(sentence, 400)) for sentence in said if sentence]
 
 
 def _before(record: Record) -> list[Text]:

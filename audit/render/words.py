@@ -33,7 +33,7 @@ SIGNS = {
     Outcome.ERROR: Sign("!", "bad"),
     Outcome.FAIL: Sign("✗", "bad"),
     Outcome.DEPENDENT: Sign("≈", "bad"),
-    Outcome.WITHIN: Sign("~", "open"),
+    Outcome.WITHIN: Sign("~", "within"),
     Outcome.INCONCLUSIVE: Sign("?", "open"),
     Outcome.NOT_TESTABLE: Sign("–", "open"),
     Outcome.NO_VERDICT: Sign("–", "open"),
@@ -52,6 +52,16 @@ def run_tone(record: Record) -> str:
     if as_expected(record):
         return "open"
     return "bad" if not_as_expected(record) else SIGNS[record.verdict.outcome].tone
+
+
+def acceptance(record: Record) -> str:
+    """Returns that the bias of a run was accepted beforehand, "" where it was not."""
+    within = record.settings.accept_within
+    biased = [case for case in record.cases if case.verdict.outcome is Outcome.WITHIN]
+    if record.verdict.outcome is not Outcome.WITHIN or within is None:
+        return ""
+    accepted = all(case.accepted(within) for case in biased)
+    return f"A bias of TV <= {within:g} was accepted beforehand (--accept-within)." * accepted
 
 
 def shows_laws(cases: Iterable[CaseResult]) -> bool:

@@ -6,7 +6,7 @@ import pytest
 import sample_record as sample
 
 from audit.render.text import audit_text, verdict_line
-from audit.verdict import SCOPE, Outcome
+from audit.verdict import SCOPE, Budget, Outcome, Verdict, run_verdict
 
 HOSTILE_RECORD = sample.record(
     sample.audit(
@@ -46,6 +46,30 @@ def test_many_failures_are_cut_and_counted() -> None:
     cases = [sample.bad(f"case-{n}") for n in range(20)]
     text = audit_text(sample.record(sample.audit("s", *cases)), color=False, width=110)
     assert "and 12 more." in text
+
+
+def test_only_the_case_that_the_run_quotes_has_no_line() -> None:
+    cases = [sample.bad(f"case-{n}") for n in range(20)]
+    verdicts = {case.id: case.verdict for case in cases}
+    verdict = run_verdict(verdicts, Budget(1e-6, 1e-3, 0.05, len(cases)))
+    audit = sample.audit("s", *cases).model_copy(update={"verdict": verdict})
+    text = audit_text(sample.record(audit, control=None), color=False, width=200)
+    assert "20 of 20 cases; case-0: the emitted tokens" in text
+    lines = [line for line in text.splitlines() if line.startswith("✗ FAIL  case-")]
+    assert [line.split()[2] for line in lines] == [f"case-{n}:" for n in range(1, 9)]
+    assert "and 11 more." in text
+
+
+def test_a_case_whose_sentence_is_part_of_another_has_its_line() -> None:
+    cases = [
+        sample.case_result(name, Outcome.ERROR, None, verdict=Verdict(Outcome.ERROR, "it raised"))
+        for name in ("a", "b")
+    ]
+    verdict = Verdict(Outcome.ERROR, "a: it raised")
+    audit = sample.audit("s", *cases).model_copy(update={"verdict": verdict})
+    text = audit_text(sample.record(audit, control=None), color=False, width=200)
+    assert "! ERROR  b: it raised" in text
+    assert "! ERROR  a: it raised" not in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

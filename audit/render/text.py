@@ -87,8 +87,7 @@ def _findings(audit: Audit) -> list[Text]:
     open_cases = [
         case
         for case in audit.cases
-        if case.verdict.outcome is not Outcome.PASS
-        and case.verdict.sentence not in audit.verdict.sentence
+        if case.verdict.outcome is not Outcome.PASS and not _quoted(case, audit.verdict)
     ]
     lines = [
         Text.assemble(
@@ -100,6 +99,12 @@ def _findings(audit: Audit) -> list[Text]:
     if more := len(open_cases) - len(lines):
         lines.append(Text(f"and {more} more."))
     return [*lines, Text("")] if lines else []
+
+
+def _quoted(case: CaseResult, run: Verdict) -> bool:
+    """Returns whether the verdict on the run ends with the name and the sentence of a case."""
+    quote = f"{case.id}: {case.verdict.sentence}"
+    return run.sentence == quote or run.sentence.endswith(f"; {quote}")
 
 
 def _finding(case: CaseResult) -> str:

@@ -142,6 +142,11 @@ def test_a_fault_at_full_strength_is_named(fault: str) -> None:
     assert fault in verdict_on(source(fault, 600)).suspects
 
 
+@pytest.mark.parametrize("fault", ["bonus-from-draft", "bonus-one-row-early"])
+def test_rows_that_are_alike_are_told_apart(fault: str) -> None:
+    assert verdict_on(source(fault, 600)).suspects == (fault,)
+
+
 def test_what_acts_now_and_then_is_proven_and_named_as_no_fault() -> None:
     wrong, right = source("always-accept", 1000), source("ratio", 1000)
     mixed = (next(wrong if i % 4 == 0 else right) for i in range(1000))

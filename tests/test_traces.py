@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import islice, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,6 +101,11 @@ def test_every_fault_that_is_bet_on_is_catalogued() -> None:
     assert bonus == [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]  # q, as AT_BONUS has it
 
 
+def test_every_fault_that_is_bet_on_stands_in_the_page_on_traces() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    assert all(f"`{name.partition('@')[0]}`" in page for name in faults.NAMES)
+
+
 def one_round(case: Case, drafted: tuple[int, ...], emitted: list[int]) -> Round:
     """Returns a round of a case with the rows of its target and draft along these tokens."""
     target = [[float(v) for v in case.target[drafted[:i]]] for i in range(len(drafted) + 1)]
@@ -192,6 +198,18 @@ def test_the_bonus_is_bet_on_by_faults_of_the_bonus_alone() -> None:
     assert scores.factor[scores.bonus][:, still] == pytest.approx(1)
     assert scores.factor[~scores.bonus][:, at_bonus] == pytest.approx(1)
     assert np.abs(scores.factor[scores.bonus][:, at_bonus] - 1).max() > 0.1
+
+
+def test_the_row_before_a_bonus_token_is_that_of_the_last_drafted_one() -> None:
+    (tokens,) = tokens_of(islice(recorded("ratio", vocab_size=5, gamma=2), 200), tolerance=None)
+    given = {
+        n: one.target for n, one in enumerate(islice(recorded("ratio", vocab_size=5, gamma=2), 200))
+    }
+    for row, n, place, bonus in zip(
+        tokens.before, tokens.rounds, tokens.places, tokens.bonus, strict=True
+    ):
+        assert row.tolist() == given[n][place - bonus].probs.tolist()
+    assert tokens.bonus.any()
 
 
 def test_without_draft_rows_what_needs_them_stays_open() -> None:

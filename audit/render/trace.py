@@ -156,7 +156,7 @@ def _reasons(record: TraceRecord) -> list[Text]:
 
 def _suspicion(evidence: TraceEvidence) -> str:
     if evidence.fits:
-        return f"Consistent with {' or '.join(evidence.fits)} at every place."
+        return f"Consistent with {' or '.join(evidence.fits)}, in every round."
     leader = evidence.gate.leader
     led = f"; of the bets, that on {leader} gained most" if leader else ""
     return f"No fault that is bet on fits at full strength{led}."

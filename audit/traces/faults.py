@@ -1,9 +1,10 @@
 """What catalogued faults emit at one place, as floating-point rows: the laws that are bet on.
 
 Each function takes p (target) and q (draft), [tokens, cells], and returns the law of the emitted
-token given the tokens before it: those of `audit.exact`, whose formulas the catalogue shows, at a
-size where exact arithmetic takes too long. m = min(p, q), R = 1 - sum m, r = max(p - q, 0) / R. A
-wrong law here would cost power, never validity; a test compares all of them with the exact ones.
+token given the tokens before it; those of AT_BONUS take the target row before the bonus token's in
+place of p. They are the laws of `audit.exact`, whose formulas the catalogue shows, at a size where
+exact arithmetic takes too long. m = min(p, q), R = 1 - sum m, r = max(p - q, 0) / R. A wrong law
+here would cost power, never validity; a test compares all of them with the exact ones.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from audit.tracefile.rows import Array
+from audit.traces.tokens import Flags
 
 Law = Callable[[Array, Array], Array]
 HEADLINE = "full-target-fallback"
@@ -98,10 +100,20 @@ AT_DRAFTS: Mapping[str, Law] = {
     "draft-prob-taken-as-one": lambda p, q: kept(p, q, p * q, residual(p, q)),
     "lenience": partial(lenient, by=0.5),
 }
-AT_BONUS: Mapping[str, Law] = {"bonus-from-draft": lambda p, q: q}
+AT_BONUS: Mapping[str, Law] = {
+    "bonus-from-draft": lambda before, q: q,
+    "bonus-one-row-early": lambda before, q: before,
+}
 EVERYWHERE: Mapping[str, Law] = {
     "target-temperature-wrong": colder,
     "target-temperature-wrong@2": hotter,
     "temperature-ignored": most_probable,
 }
 NAMES = (*AT_DRAFTS, *AT_BONUS, *EVERYWHERE)
+
+
+def acts(name: str, bonus: Flags) -> Flags:
+    """Returns at which tokens a fault acts, [tokens]; bonus: which of them are bonus tokens."""
+    if name in EVERYWHERE:
+        return np.ones_like(bonus)
+    return bonus if name in AT_BONUS else ~bonus

@@ -164,13 +164,17 @@ def _rule(watch: RuleWatch, budget: Budget) -> RuleReading:
 
 
 def _fits(watch: TraceWatch) -> tuple[str, ...]:
-    """Returns the faults, acting everywhere, that fit the bins and are about as likely as any."""
+    """Returns the faults that fit and are about as likely as any.
+
+    They fit the bins of the tokens at which they act, in every round, and the target those of the
+    others.
+    """
     likelihood = watch.gate.likelihood
     level = max(float(likelihood.max()) - _AS_LIKELY, _AS_LIKELY)
     return tuple(
         name
         for name, fit, gain in zip(NAMES, watch.tally.fits, likelihood, strict=True)
-        if gain >= level and _p_value(fit) > _FIT_LEVEL
+        if gain >= level and min(map(_p_value, fit)) > _FIT_LEVEL
     )
 
 

@@ -149,9 +149,10 @@ def _law(tokens: Tokens, name: str) -> Array:
         return faults.EVERYWHERE[name](p, p)
     if tokens.draft is None:
         return p
-    concerned = tokens.bonus if name in faults.AT_BONUS else ~tokens.bonus
-    laws = faults.AT_BONUS if name in faults.AT_BONUS else faults.AT_DRAFTS
-    return np.where(concerned[:, np.newaxis], laws[name](p, tokens.draft.rows), p)
+    q, concerned = tokens.draft.rows, faults.acts(name, tokens.bonus)[:, np.newaxis]
+    if name in faults.AT_BONUS:
+        return np.where(concerned, faults.AT_BONUS[name](tokens.before, q), p)
+    return np.where(concerned, faults.AT_DRAFTS[name](p, q), p)
 
 
 def _factor(law: Array, target: Array, cell: Bins) -> tuple[Array, Array]:

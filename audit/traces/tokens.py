@@ -43,12 +43,14 @@ class Tokens:
 
     target [tokens, cells]; cell int64 [tokens] is where the emitted token lies; rounds and places
     int64 [tokens] count rounds of the chunk and tokens of the round, from 0. bonus: every drafted
-    token stands before it; the draft row is then that of the last drafted token. exact: every cell
-    is one token, and its draft probability is known. rest [tokens]: the probability of the tokens
-    that are not listed.
+    token stands before it; the draft row is then that of the last drafted token. before: the target
+    row of that token over the same cells, elsewhere the target's own. exact: every cell is one
+    token, and its probabilities are known. rest [tokens]: the probability of the tokens that are
+    not listed.
     """
 
     target: Array
+    before: Array
     draft: Draft | None
     cell: npt.NDArray[np.int64]
     rounds: npt.NDArray[np.int64]
@@ -64,6 +66,7 @@ class _Token:
     """One emitted token with its rows."""
 
     target: Row
+    before: Row
     draft: Row | None
     token: int
     round: int
@@ -102,17 +105,19 @@ def _judged(one: Round, index: int, tolerance: float | None) -> Iterable[_Token]
         bonus = place == one.gamma
         allowed = tolerance_of(row, one, tolerance)
         token = int(one.emitted[place])
-        yield _Token(row, drafting[place], token, index, place, bonus, allowed)
+        before = one.target[place - 1] if bonus and place else row
+        yield _Token(row, before, drafting[place], token, index, place, bonus, allowed)
 
 
 def _gathered(group: Sequence[_Token]) -> Tokens:
     beside = [beside_target(t.draft, t.target) for t in group if t.draft is not None]
     draft = Draft(*(np.stack(part) for part in zip(*beside, strict=True))) if beside else None
-    exact = np.array([token.target.ids is None for token in group])
+    exact = np.array([t.target.ids is None and t.before.ids is None for t in group])
     if draft is not None:
         exact &= (draft.low == draft.high).all(axis=1)
     return Tokens(
         target=np.stack([token.target.probs for token in group]),
+        before=np.stack([_before(token) for token in group]),
         draft=draft,
         cell=np.array([token.target.cell(token.token) for token in group]),
         rounds=np.array([token.round for token in group]),
@@ -122,6 +127,13 @@ def _gathered(group: Sequence[_Token]) -> Tokens:
         exact=exact,
         rest=np.array([token.target.rest for token in group]),
     )
+
+
+def _before(token: _Token) -> Array:
+    """Returns the row before over the cells of the token's own row, guessed where it is cut."""
+    if token.before is token.target:
+        return token.target.probs
+    return beside_target(token.before, token.target)[0]
 
 
 def beside_target(draft: Row, target: Row) -> tuple[Array, Array, Array]:

@@ -15,7 +15,7 @@ from audit.statistics.independence import Association
 from audit.tracefile.rounds import Round
 from audit.traces.bets import Gate
 from audit.traces.conformity import RuleWatch
-from audit.traces.faults import NAMES
+from audit.traces.faults import NAMES, acts
 from audit.traces.scores import BINS, ORDERS, UNKNOWN, Scores, joined, scores_of
 from audit.traces.tokens import tokens_of, tolerance_of
 from audit.verdict import Budget
@@ -51,7 +51,7 @@ class Tally:
     bins: Table = field(
         default_factory=lambda: np.zeros((PLACES + 1, len(ORDERS), BINS + 1), dtype=np.int64)
     )
-    fits: Table = field(default_factory=lambda: np.zeros((len(NAMES), BINS), dtype=np.int64))
+    fits: Table = field(default_factory=lambda: np.zeros((len(NAMES), 2, BINS), dtype=np.int64))
     pairs: Table = field(default_factory=lambda: np.zeros((_PAIR_BINS,) * 2, dtype=np.int64))
 
 
@@ -123,9 +123,10 @@ class TraceWatch:
             bins = np.where(scores.possible, scores.bins[:, order], BINS)
             known = bins != UNKNOWN
             np.add.at(tally.bins[:, order], (place[known], bins[known]), 1)
-        for fault in range(len(NAMES)):
-            fit = scores.fit[:, fault]
-            tally.fits[fault] += np.bincount(fit[fit != UNKNOWN], minlength=BINS)
+        for fault, name in enumerate(NAMES):
+            known = scores.fit[:, fault] != UNKNOWN
+            where = acts(name, scores.bonus[known]).astype(np.int64)
+            np.add.at(tally.fits[fault], (where, scores.fit[known, fault]), 1)
         self._count_pairs(scores)
 
     def _count_pairs(self, scores: Scores) -> None:

@@ -201,6 +201,9 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         audit_state("reference", BASIS, settings=replace(QUICK, tokens=9))
     with pytest.raises(UsageError, match="drafts a tree"):
         audit_state("reference", ["tree-basis"], settings=QUICK)
+    short = replace(BASIS[0], target=replace(BASIS[0].target, extend="none"))
+    with pytest.raises(UsageError, match='case "basis-1" over several rounds: no row for prefix'):
+        audit_state("reference", [short], settings=QUICK)
     with pytest.raises(UsageError, match="no world is selected"):
         audit_state("reference", [], settings=QUICK)
     with pytest.raises(UsageError, match="--architecture is for"):

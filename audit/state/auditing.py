@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from audit import __version__
 from audit.case import Case
-from audit.errors import UsageError
+from audit.errors import CaseError, UsageError
 from audit.exact.state_faults import CHANGING
 from audit.plural import counted
 from audit.samplers.decoders.interface import REAL, Decoder, LoadedDecoder
@@ -120,13 +121,21 @@ def _worlds(
             "transformers' models."
         )
     worlds = [
-        table_world(case, decoder, **shape)  # type: ignore[arg-type]
+        _table_world(case, decoder, **shape)
         for chosen in cases
         for case in ([chosen] if isinstance(chosen, Case) else select_cases([chosen]))
     ]
     for name in settings.architectures:
         worlds.append(tiny_world(name, form=form, seed=settings.seed, **shape))  # type: ignore[arg-type]
     return [_ruled(world, settings.rules) for world in worlds]
+
+
+def _table_world(case: Case, decoder: LoadedDecoder, **shape: Any) -> World:
+    """Returns the world of a case, whose rows must reach further here than in one round."""
+    try:
+        return table_world(case, decoder, **shape)
+    except CaseError as error:
+        raise CaseError(f'case "{case.id}" over several rounds: {error}') from None
 
 
 def _ruled(world: World, rules: Rules) -> World:

@@ -7,6 +7,7 @@ from typing import Literal
 from audit.history import Since
 from audit.record import CaseResult, Record
 from audit.verdict import Outcome
+from audit.versions import code_changes
 
 Standing = Literal["passing", "failing", "undecided"]
 _FAILING = {Outcome.ERROR, Outcome.FAIL, Outcome.DEPENDENT, Outcome.WITHIN}
@@ -41,9 +42,18 @@ def differences(before: Record, after: Record) -> list[str]:
 
     Equal seeds on equal hardware give equal counts; no difference is no new evidence either.
     """
+    found = _other_cases(before, after)
+    code = ", ".join(code_changes(before.sampler.identity, after.sampler.identity))
+    if not code:
+        return found
+    if not found:
+        return [f"same counts as in the record, but not the same code: {code}"]
+    return [f"not the same code as in the record: {code}", *found]
+
+
+def _other_cases(before: Record, after: Record) -> list[str]:
+    """Returns a sentence for each case that is missing, is another one, or has other counts."""
     found = []
-    if before.sampler.identity != after.sampler.identity:
-        found.append("the sampler's code is not the same as in the record")
     new = {case.id: case for case in after.cases}
     for old in before.cases:
         if old.id not in new:

@@ -70,6 +70,16 @@ def test_a_repeated_run_without_difference_says_nothing() -> None:
     assert differences(sample.record(), sample.record()) == []
 
 
+def test_other_code_with_the_same_counts_is_told_with_both() -> None:
+    before, after = (
+        with_identity(sample.record(), hashed="s.py", sha256=sign * 64) for sign in "ab"
+    )
+    assert differences(before, after) == [
+        "same counts as in the record, but not the same code: the sampler's code (s.py) was "
+        "aaaaaaaaaaaa and is now bbbbbbbbbbbb"
+    ]
+
+
 def test_differences_of_a_repeated_run_are_named() -> None:
     other = sample.record(
         sample.audit(
@@ -80,7 +90,8 @@ def test_differences_of_a_repeated_run_are_named() -> None:
         )
     )
     assert differences(sample.record(), other) == [
-        "the sampler's code is not the same as in the record",
+        "not the same code as in the record: the sampler's transformers was '5.0.0' and is now not "
+        "given",
         "case article-three-tokens has other counts",
         "case p-equals-q was not run",
     ]

@@ -110,7 +110,8 @@ class _Told:
 def rerun(command: str, /, record: Path, outputs: Outputs, exit_zero: bool) -> int:
     """Repeats the run behind RECORD with the same settings and seed, and compares the counts.
 
-    A repeated seed is a check of the record, not new evidence. Other counts exit with 1.
+    A repeated seed is a check of the record, not new evidence. A verdict exits as in `run`; where
+    the counts, the cases or the sampler's code are not those of the record, a PASS exits with 1.
     """
     from audit.recordfile import read_record
     from audit.run import run_audit

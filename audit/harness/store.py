@@ -23,6 +23,7 @@ from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.harness.collect import Collected
 from audit.harness.togetherness import Together
+from audit.versions import change, code_changes
 
 
 class RunDirectory:
@@ -57,10 +58,11 @@ class RunDirectory:
         locked = json.loads(self._manifest)
         with _undamaged(path):
             before = dict(json.loads(path.read_text(), parse_constant=_refused))
-        for what, was, now in _changes(before, locked):
+        changes = [told for key in {**before, **locked} for told in _changes(key, before, locked)]
+        if changes:
             raise UsageError(
-                f"run directory {path.parent}: {what} was {_said(was)} and is now {_said(now)}, "
-                "but it is locked for the life of a run; give another --run-dir or the old value."
+                f"run directory {path.parent}: {', '.join(changes)}, but this is locked for the "
+                "life of a run; give another --run-dir, or go back to what it was."
             )
 
     def _path(self, folder: Path, name: str) -> Path:
@@ -92,20 +94,18 @@ def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
 
 
-def _changes(
-    before: Mapping[str, Any], now: Mapping[str, Any], *, of: str = ""
-) -> Iterator[tuple[str, object, object]]:
-    """Yields what is no longer as before: its name, with that of the table it is in, and both."""
-    for key in {**before, **now}:
-        was, value, what = before.get(key), now.get(key), f"{of} {key}".strip()
-        if isinstance(was, dict) and isinstance(value, dict):
-            yield from _changes(was, value, of=what)
-        elif was != value:
-            yield what, was, value
-
-
-def _said(value: object) -> str:
-    return "not given" if value is None else repr(value)
+def _changes(key: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yields in words what is no longer as it was under a key of the manifest."""
+    was, value = before.get(key), now.get(key)
+    if not (isinstance(was, dict) and isinstance(value, dict)):
+        yield from [change(key, was, value)] if was != value else []
+    elif key == "cases":
+        yield from (f"case {name} was left out" for name in was if name not in value)
+        yield from (f"case {name} was added" for name in value if name not in was)
+        both = (name for name in was if name in value)
+        yield from (f"case {name} is another one" for name in both if was[name] != value[name])
+    else:
+        yield from code_changes(was, value)
 
 
 @contextmanager

@@ -79,8 +79,8 @@ def _alike(fits: Iterable[Fit], seen: Sequence[Seen]) -> list[list[Fit]]:
 
 
 def _complexity(fit: Fit) -> tuple[bool, bool]:
-    """Returns what decides which entry of one law leads: a fault, and one without a constant."""
-    return fit.score.entry.lossless, fit.constants is not None
+    """Returns what decides which entry of one law leads: one without a constant, and a fault."""
+    return fit.constants is not None, fit.score.entry.lossless
 
 
 def _suspect(alike: Sequence[Fit], total: float) -> Suspect:

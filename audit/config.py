@@ -64,6 +64,10 @@ def _rule(name: str) -> str:
     return name
 
 
+def _control(name: str) -> str:
+    return _rule(name.removeprefix("fault:"))
+
+
 def _expected(value: str) -> str:
     kind, colon, fault = value.partition(":")
     if kind not in ("pass", "fail") or (colon and (kind == "pass" or not fault)):
@@ -76,6 +80,7 @@ def _expected(value: str) -> str:
 File = Annotated[str, AfterValidator(_file)]
 Cases = list[Annotated[str, AfterValidator(_case_word)]]
 RuleId = Annotated[str, AfterValidator(_rule)]
+FaultId = Annotated[str, AfterValidator(_control)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Positive = Annotated[int, Field(ge=1)]
@@ -85,7 +90,7 @@ class Options(Table):
     """The keys that say how to audit, named as the options of `run`; None: not given."""
 
     cases: Cases | None = None
-    control: RuleId | None = None
+    control: FaultId | None = None
     declares: list[RuleId] | None = None
     tier: Literal["smoke", "ci", "audit", "deep"] | None = None
     method: Literal["sampled", "steered", "both"] | None = None

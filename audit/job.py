@@ -94,7 +94,7 @@ class Job:
 
     def _control_campaign(self, setups: Sequence[CaseSetup]) -> Campaign:
         """Returns the same audit of the control, on the cases that can see it."""
-        fault, epsilon = rule(str(self.control)).id, self.budget.epsilon
+        fault, epsilon = rule(str(self.control).removeprefix("fault:")).id, self.budget.epsilon
         check_rules([fault], self.cases, role="control")
         seen = {setup: setup.distance(fault) for setup in setups}
         seeing = [s for s, distance in seen.items() if distance > epsilon and s.defines(fault)]

@@ -23,7 +23,8 @@ def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]
     >>> code_changes({"torch": "2.4"}, {"torch": "2.13"})
     ["the sampler's torch was '2.4' and is now '2.13'"]
     """
-    names = {"sha256": f"code ({now.get('hashed', before.get('hashed'))})"}
+    of = now.get("hashed", before.get("hashed"))
+    names = {"sha256": f"code ({of})", "hashed": "hashed files"}
     pairs = {name: (before.get(name), now.get(name)) for name in {**before, **now}}
     return [
         change(f"the sampler's {names.get(name, name)}", was, value)

@@ -177,3 +177,8 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     assert "cannot be read" in problems(tmp_path / "missing.toml")[0]
     written(tmp_path / "binary.toml", "").write_bytes(b"\xff")
     assert "is not valid TOML" in problems(tmp_path / "binary.toml")[0]
+
+
+def test_a_control_may_be_named_like_a_sampler(tmp_path: Path) -> None:
+    path = written(tmp_path / "draftproof.toml", 'control = "fault:always-accept"\n')
+    assert read_config(path).general.control == "always-accept"

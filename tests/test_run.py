@@ -49,6 +49,12 @@ def test_a_control_that_no_selected_case_can_see_is_refused():
         run_audit("reference", cases=["mirrored-two"], control="shared-coin", settings=SMOKE)
 
 
+def test_a_control_may_be_named_like_a_sampler():
+    done = run_audit("reference", cases=CASES, control="fault:always-accept", settings=SMOKE)
+    assert done.record.control.sampler.name == "fault:always-accept"
+    assert done.record.settings.control == "always-accept"
+
+
 def test_an_unknown_control_is_refused_with_the_nearest_name():
     with pytest.raises(UsageError, match="full-target-fallback"):
         run_audit("reference", cases=CASES, control="full-target-fallbak", settings=SMOKE)

@@ -14,7 +14,7 @@ def test_code_is_told_with_the_files_that_are_hashed() -> None:
     before = {"hashed": "s.py", "sha256": "a" * 64, "gone": "1", "torch": "2.4"}
     after = {"hashed": "s.py, t.py", "sha256": "b" * 64, "torch": "2.4"}
     assert code_changes(before, after) == [
-        "the sampler's hashed was 's.py' and is now 's.py, t.py'",
+        "the sampler's hashed files was 's.py' and is now 's.py, t.py'",
         "the sampler's code (s.py, t.py) was aaaaaaaaaaaa and is now bbbbbbbbbbbb",
         "the sampler's gone was '1' and is now not given",
     ]

@@ -31,6 +31,7 @@ from audit.state.record import StateOutcome, StateRecord, to_json
 from audit.state.running import calls
 from audit.state.settings import StateSettings, prompt_of
 from audit.state.vocabulary import compare_files
+from audit.state.worlds import tiny_world
 
 CASES = select_cases(["basis-1", "basis-2"])
 BASIS = CASES[:1]
@@ -199,6 +200,10 @@ def test_settings_that_do_not_fit_are_refused() -> None:
             prompt_of(text)
     with pytest.raises(UsageError, match="more than the limit of 4096"):
         audit_state("reference", BASIS, settings=replace(QUICK, tokens=9))
+    with pytest.raises(UsageError, match="token ids 0 to 2, but the prompt holds 99"):
+        audit_state("reference", BASIS, settings=replace(QUICK, prompt=(1, 99)))
+    with pytest.raises(UsageError, match="token ids 0 to 7, but the prompt holds 99"):
+        tiny_world("llama", prompt=(1, 99))
     with pytest.raises(UsageError, match="drafts a tree"):
         audit_state("reference", ["tree-basis"], settings=QUICK)
     short = replace(BASIS[0], target=replace(BASIS[0].target, extend="none"))

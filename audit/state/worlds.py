@@ -51,6 +51,7 @@ def table_world(
         raise UsageError(f"{decoder.name} takes real models; name an --architecture, no case.")
     length = length or length_for(case.num_speculative_tokens)
     _refuse_large(case.vocab_size, length, of=f'case "{case.id}"')
+    _refuse_foreign(prompt, case.vocab_size, of=f'case "{case.id}"')
     shape = {"length": length, "prompt": prompt}
     faults = () if decoder.facts.lookup else CHANGING
 
@@ -96,6 +97,7 @@ def tiny_world(
     """
     length = length or length_for(gamma)
     _refuse_large(vocab_size, length, of=f"a world of {architecture}")
+    _refuse_foreign(prompt, vocab_size, of=f"a world of {architecture}")
     target, draft = _tiny_models(architecture, form, vocab_size, seed=seed, dtype=dtype)
     laws = _laws_of(target)
     return World(
@@ -140,6 +142,14 @@ def _refuse_large(vocab_size: int, length: int, *, of: str) -> None:
         raise UsageError(
             f"{of} has {vocab_size}^{length} sequences of {length} tokens, more than the limit of "
             f"{LARGEST_LAW}: choose a smaller vocabulary, fewer speculative tokens or --tokens."
+        )
+
+
+def _refuse_foreign(prompt: Prefix, vocab_size: int, *, of: str) -> None:
+    if max(prompt, default=0) >= vocab_size:
+        raise UsageError(
+            f"{of} has the token ids 0 to {vocab_size - 1}, but the prompt holds {max(prompt)}: "
+            "give another --prompt."
         )
 
 

@@ -189,7 +189,7 @@ def test_the_text_holds_statement_readings_and_laws(capsys: pytest.CaptureFixtur
     assert execute(arguments) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "(map) + " in text
-    assert "(715 coupled calls; 3.5e-04 if their 20,000 rows are independent) certified" in text
+    assert "(715 coupled calls; 0.00035 if their 20,000 rows are independent) certified" in text
     assert "has the law of ratio" in text
     assert "min(1, p/q)" in text
     assert "recovered, 0 rejected" in text or "bonus" in text

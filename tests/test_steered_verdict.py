@@ -57,7 +57,7 @@ def test_a_pass_says_both_parts_and_compares_their_sum() -> None:
     assert pytest.approx(1 - 1e-3 ** (1 / 690_000)) == EVIDENCE.by_rows
     assert pytest.approx(5.9e-8 + EVIDENCE.coupling) == EVIDENCE.bound
     proof = "7,000 coupled calls; 1.1e-05 if their 690,000 rows are independent"
-    assert statement(EVIDENCE) == f"TV <= 5.9e-08 (map) + 9.9e-04 ({proof})"
+    assert statement(EVIDENCE) == f"TV <= 5.9e-08 (map) + 0.00099 ({proof})"
     assert law_verdict(EVIDENCE, BUDGET).sentence.startswith(statement(EVIDENCE))
     assert outcome(EVIDENCE) is Outcome.PASS
     assert outcome(EVIDENCE, replace(BUDGET, epsilon=9e-4)) is Outcome.INCONCLUSIVE
@@ -65,7 +65,7 @@ def test_a_pass_says_both_parts_and_compares_their_sum() -> None:
 
 def test_calls_of_one_row_need_no_second_bound() -> None:
     single = replace(EVIDENCE, rows=7_000, mode="Single")
-    assert statement(single) == "TV <= 5.9e-08 (map) + 9.9e-04 (7,000 coupled calls)"
+    assert statement(single) == "TV <= 5.9e-08 (map) + 0.00099 (7,000 coupled calls)"
 
 
 def test_rows_of_few_calls_certify_nothing() -> None:

@@ -48,7 +48,7 @@ def statement(found: SteeredEvidence) -> str:
 
     >>> e = SteeredEvidence(0.0, 0.0, 69_000, 0, 690, 0, 1e-3, 1e-6, "Batched", 9, 9, (), ())
     >>> statement(e)
-    'TV <= 0 (map) + 1.0e-02 (690 coupled calls; 1.1e-04 if their 69,000 rows are independent)'
+    'TV <= 0 (map) + 0.010 (690 coupled calls; 0.00011 if their 69,000 rows are independent)'
     """
     parts = [f"{rounded_up(found.map)} (map)"]
     if found.generators:
@@ -69,9 +69,9 @@ def rounded_up(value: float) -> str:
     """Returns a number with two digits, not below it.
 
     >>> rounded_up(9.871e-6), rounded_up(0.0), rounded_up(0.031)
-    ('9.9e-06', '0', '3.1e-02')
+    ('9.9e-06', '0', '0.031')
     """
-    return f"{float(_TWO_DIGITS.create_decimal(Decimal(value))):.1e}" if value else "0"
+    return f"{float(_TWO_DIGITS.create_decimal(Decimal(value))):#.2g}" if value else "0"
 
 
 def beside(sampled: Verdict, law: Verdict) -> Verdict:

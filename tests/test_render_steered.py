@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+import sample_record as sample
+
 from audit.judgement.steered import statement
+from audit.render.html import page
 from audit.render.steered import MOST_EDGES, steered_facts
-from audit.steered import CodeEdge, NotSteered, SteeredEvidence
+from audit.render.text import audit_text
+from audit.render.words import LAW_COLUMN
+from audit.steered import CodeEdge, NotSteered, Steered, SteeredEvidence
 
 FOUND = SteeredEvidence(
     map=0.0, generators=0.0, rows=69_000, mismatches=0, calls=690, broken_calls=0, delta=1e-3,
@@ -43,3 +49,20 @@ def test_a_bound_that_stands_beside_is_not_repeated() -> None:
 def test_without_a_law_the_reason_is_told() -> None:
     reason = NotSteered("it reads a clock")
     assert steered_facts(reason) == [("Read off the code", "nothing: it reads a clock")]
+
+
+@pytest.mark.parametrize(
+    ("steered", "read"), [(NotSteered("it reads a clock"), False), (FOUND, True)]
+)
+def test_only_where_a_law_was_read_a_table_has_a_column_for_it(
+    steered: Steered, read: bool
+) -> None:
+    case = sample.good().model_copy(update={"steered": steered})
+    settings = sample.record().settings.model_copy(update={"method": "both"})
+    record = sample.record(sample.audit("s", case), settings=settings, control=None)
+    text = audit_text(record, color=False, width=160)
+    assert f"tier smoke, {'laws' if read else 'no law'} read off the code, up to" in text
+    heading = next(line for line in text.splitlines() if line.startswith("case"))
+    assert ("law" in heading.split()) == read
+    assert (LAW_COLUMN in text) == read
+    assert ("Certified: by the law" in page(record)) == read

@@ -30,7 +30,7 @@ def read_case(sampler: LoadedSampler, case: Case, terms: Terms) -> Found:
     Raises: SamplerError where the sampler raises or breaks its contract as it is.
     """
     if isinstance(sampler.call, CommandSampler):
-        return Found(NotSteered("it is a program of its own, whose random numbers are its own"))
+        return Found(NotSteered("it is a program of its own, and only Python code is read"))
     dtype, device = DTYPES[terms.dtype], torch.device(terms.device)
     if case.vocab_size <= LARGEST_VOCABULARY:
         _call_plainly(sampler, Blocks.of(case, dtype=dtype, device=device), terms.seed)

@@ -65,8 +65,8 @@ def acceptance(record: Record) -> str:
 
 
 def shows_laws(cases: Iterable[CaseResult]) -> bool:
-    """Returns whether a table has a column for the law that is read off the code."""
-    return any(case.steered is not None for case in cases)
+    """Returns whether a table has a column for the law that is read off the code: one was read."""
+    return any(case.law_bound is not None for case in cases)
 
 
 def drafts_of(num_speculative_tokens: int, tree: Tree | None) -> str:
@@ -154,9 +154,8 @@ def settings_line(record: Record) -> str:
     s = record.settings
     trials_a_case = f"{counted(s.samples or s.cap, 'trial')} a case"
     amount = trials_a_case if s.samples else f"up to {trials_a_case}"
-    amount = {"steered": "laws read off the code", "both": f"laws read off the code, {amount}"}.get(
-        s.method, amount
-    )
+    laws = f"{'laws' if shows_laws(record.cases) else 'no law'} read off the code"
+    amount = {"steered": laws, "both": f"{laws}, {amount}"}.get(s.method, amount)
     return (
         f"tier {s.tier}, {amount}, epsilon {s.epsilon:g}, alpha {s.alpha:g}, delta {s.delta:g}, "
         f"seed {s.seed}, {s.dtype} on {s.device}"

@@ -134,7 +134,8 @@ def test_a_marker_makes_one_test_a_case(folder: Path) -> None:
     assert "recovered token 0 at position 1: " in said
     assert "TV 0.0" in said
     assert "epsilon 0.05" in said
-    assert "repeat: draftproof run bad.py:verify --tier smoke --cases article-three-tokens" in said
+    alone = "draftproof run bad.py:verify --tier smoke --cases article-three-tokens"
+    assert f"Audit this case alone: {alone}" in said
     assert "not testable: no selected case could see" in said
     assert "missing.py is not a file" in said
     assert "? INCONCLUSIVE  basis-1  (rule:ratio)" in said

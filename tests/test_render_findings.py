@@ -11,6 +11,7 @@ from audit.record import Record
 from audit.render.findings import (
     EXPECTATION_RULE,
     Place,
+    again,
     explained,
     findings,
     judged,
@@ -156,3 +157,12 @@ def test_a_known_defect_that_is_gone_or_another_one_is_a_finding() -> None:
     gone = expected(sample.record(control=None), "fail")
     (only,) = findings(gone)
     assert only.judged.verdict.sentence.endswith("but it is PASS; mend the expectation")
+
+
+def test_a_command_says_whether_it_is_of_a_case_alone_or_of_the_run() -> None:
+    together = Verdict(Outcome.FAIL, "together")
+    record = sample.record(verdict=together, command="draftproof run transformers")
+    case, *_, whole = judged(record)
+    assert again(case, record).startswith("Audit this case alone: draftproof run transformers --")
+    assert again(whole, record) == "Repeat the run: draftproof run transformers"
+    assert again(whole, record.model_copy(update={"command": ""})) == ""

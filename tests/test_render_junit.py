@@ -55,7 +55,7 @@ def test_numbers_stand_in_the_output_and_reasons_and_traceback_in_the_result() -
     assert "tv: 0.06" in lines
     assert "measured: 0.26" in lines
     failure, error = (cases[name].result[0] for name in ("article-three-tokens", "broken"))
-    assert "a second | reason\nRepeat: draftproof run" in (failure.text or "")
+    assert "a second | reason\nAudit this case alone: draftproof run" in (failure.text or "")
     assert "Traceback:\n  line 7\n" in (error.text or "")
 
 

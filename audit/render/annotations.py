@@ -6,7 +6,7 @@ GitHub shows 10 errors and 10 warnings a step and drops the others without a wor
 from __future__ import annotations
 
 from audit.record import Record
-from audit.render.findings import Judged, explained, not_passed, place_of, repeat_of
+from audit.render.findings import Judged, again, explained, not_passed, place_of
 
 MOST = 8
 
@@ -24,8 +24,7 @@ def _line(one: Judged, record: Record) -> str:
     command = "warning" if one.kind == "open" else "error"
     path, line = place_of(one, record)
     title = _property(f"draftproof: {one.verdict.word}, {one.name}")
-    repeat = repeat_of(one, record)
-    message = explained(one) + f"\nRepeat: {repeat}" * bool(repeat)
+    message = f"{explained(one)}\n{again(one, record)}".strip()
     return f"::{command} file={_property(path)},line={line},title={title}::{_data(message)}"
 
 

@@ -1,11 +1,11 @@
-"""What a failed test says: case, step, position, token, bound, and the command that repeats it."""
+"""What a failed test says: case, step, position, token, bound, and the command for it alone."""
 
 from __future__ import annotations
 
 from audit.evidence import Evidence
 from audit.record import Record
 from audit.render import suspicion, words
-from audit.render.findings import Judged, explained, repeat_of
+from audit.render.findings import Judged, again, explained
 from audit.render.plain import clean
 
 MOST_LINES = 5
@@ -16,12 +16,11 @@ def failure_text(one: Judged, record: Record) -> str:
     heading = f"{words.SIGNS[one.verdict.outcome].sign} {one.verdict.word}  {one.name}"
     steps = suspicion.of_case(record.diagnoses, one.case.id) if one.case else []
     evidence = one.case.evidence if one.case else None
-    repeat = repeat_of(one, record)
     lines = [
         explained(one),
         *steps[:MOST_LINES],
         *(_evidence(evidence, record) if evidence else []),
-        f"repeat: {repeat}" if repeat else "",
+        again(one, record),
     ]
     about = f"{heading}  ({clean(record.sampler.name)})"
     return "\n".join([about, *(f"  {clean(line, 1_000)}" for line in lines if line)])

@@ -112,8 +112,17 @@ def explained(one: Judged) -> str:
 
 
 def repeat_of(one: Judged, record: Record) -> str:
-    """Returns the command that repeats it, "" where the record has none."""
+    """Returns the command for the case alone or for the run, "" where the record has none."""
     return clean(one.case.repeat if one.case else record.command, REPEAT_LIMIT)
+
+
+def again(one: Judged, record: Record) -> str:
+    """Returns how a case is audited alone, or the run repeated, "" where the record does not say.
+
+    A case alone has other seeds and another share of alpha than in the run: its counts are others.
+    """
+    command = repeat_of(one, record)
+    return f"{'Audit this case alone' if one.case else 'Repeat the run'}: {command}" * bool(command)
 
 
 def place_of(one: Judged, record: Record) -> Place:

@@ -12,7 +12,7 @@ from xml.dom import minidom
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from audit.record import Record
-from audit.render.findings import SENTENCE_LIMIT, Judged, explained, judged, repeat_of
+from audit.render.findings import SENTENCE_LIMIT, Judged, again, explained, judged
 from audit.render.numbers import numbers
 from audit.render.plain import clean, clean_lines
 
@@ -47,8 +47,7 @@ def _test_case(one: Judged, record: Record) -> TestCase:
 def _details(one: Judged, record: Record) -> str:
     reasons = [clean(reason, SENTENCE_LIMIT) for reason in one.verdict.reasons]
     traceback = clean_lines(one.case.detail) if one.case else ""
-    repeat = repeat_of(one, record)
-    lines = [explained(one), *reasons, traceback, f"Repeat: {repeat}" if repeat else ""]
+    lines = [explained(one), *reasons, traceback, again(one, record)]
     return "\n".join(dict.fromkeys(line for line in lines if line))
 
 
@@ -57,4 +56,4 @@ def _output(one: Judged, record: Record) -> list[str]:
     if one.case is not None and one.case.evidence is not None:
         found = numbers(one.case.evidence)._asdict().items()
         lines += [f"{name}: {value}" for name, value in found if value is not None]
-    return [*lines, f"repeat: {repeat_of(one, record)}"]
+    return [*lines, again(one, record)]

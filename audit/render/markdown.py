@@ -28,7 +28,7 @@ _ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "\\`*_[]<>#|~&$@"}
 
 
 def markdown(record: Record) -> str:
-    """Returns the Markdown of a record: verdict, table, what did not pass, how to repeat it."""
+    """Returns the Markdown of a record: verdict, table, what did not pass, how to run it again."""
     parts = [
         f"### {_headline(record)}",
         _text(words.acceptance(record)),
@@ -111,12 +111,13 @@ def _since(record: Record) -> str:
 
 
 def _repeat(record: Record) -> str:
-    """Returns the commands that repeat the worst case and the whole run, as code."""
+    """Returns the commands for the worst case alone and for the whole run, as code."""
     worst = [repeat_of(one, record) for one in not_passed(record)[:1]]
     commands = [clean(command, COMMAND_LIMIT) for command in (*worst, record.command) if command]
     lines = list(dict.fromkeys(commands))
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", "\n".join(lines))), default=0))
-    return "\n".join(["Reproduce:", "", f"{fence}sh", *lines, fence]) if lines else ""
+    heading = f"Audit again{', the worst case alone and the run' * (len(lines) > 1)}:"
+    return "\n".join([heading, "", f"{fence}sh", *lines, fence]) if lines else ""
 
 
 def _limits(record: Record) -> str:

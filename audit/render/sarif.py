@@ -22,9 +22,9 @@ from audit.render.findings import (
     EXPECTATION_RULE,
     SENTENCE_LIMIT,
     Finding,
+    again,
     explained,
     findings,
-    repeat_of,
 )
 from audit.render.plain import clean
 from audit.verdict import INTERRUPTED, Outcome
@@ -98,12 +98,11 @@ def _rule(finding: Finding) -> dict[str, Any]:
 
 def _result(finding: Finding, index: int, record: Record) -> dict[str, Any]:
     one, place = finding.judged, finding.place
-    repeat = repeat_of(one, record)
     return {
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": _level(one.verdict.outcome),
-        "message": {"text": f"{one.name}: {explained(one)}{f' Repeat: {repeat}' * bool(repeat)}"},
+        "message": {"text": f"{one.name}: {explained(one)} {again(one, record)}".strip()},
         "locations": [
             {
                 "physicalLocation": {

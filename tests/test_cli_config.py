@@ -108,6 +108,7 @@ def test_every_sampler_is_judged_against_what_is_expected_of_it(
     assert f"✓ PASS  {CORRECT}: " in out
     assert f"✗ FAIL  {BROKEN}: " in out
     assert "expected to fail as bonus-from-draft: so it does" in out
+    assert out.endswith("\n2 samplers: 1 passed, 1 as expected.\n")
     record = read_record(folder / "out-fault-bonus-from-draft.json")
     assert (record.exit_code, record.expectation[:16]) == (0, "expected to fail")
     assert record.attempts[0].exit_code == 1
@@ -137,6 +138,18 @@ def test_the_worst_exit_code_counts_and_an_error_does_not_stop_the_others(
     out, err = capsys.readouterr()
     assert "rule:nothing" in err
     assert [line[:6] for line in out.splitlines()] == ["✗ FAIL", "✓ PASS"]
+
+
+def test_the_last_line_counts_how_the_samplers_ended(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = f'{{ sampler = "{CORRECT}", expect = "fail" }}'
+    configure(folder, f'samplers = ["rule:nothing", "{BROKEN}", {gone}]')
+    assert execute(["run"]) == 2
+    said = "3 samplers: 1 not audited, 1 failed, 1 not as expected."
+    assert capsys.readouterr().out.splitlines()[-1] == said
+    execute(["run", "--exit-zero"])
+    assert "3 samplers" not in capsys.readouterr().out
 
 
 def test_an_interruption_ends_the_list(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 import click
 
 from audit import __version__
 from audit.errors import DraftproofError, SamplerError, UsageError
+from audit.plural import counted
 from audit.render.plain import clean, words_cut
 from audit.verdict import EXIT_CODES, INTERRUPTED, Outcome
 
@@ -27,6 +29,32 @@ _WORST_FIRST = (
     EXIT_CODES[Outcome.INCONCLUSIVE],
     EXIT_CODES[Outcome.PASS],
 )
+
+
+_WORDS = {
+    INTERRUPTED: "interrupted",
+    DraftproofError.exit_code: "in error",
+    SamplerError.exit_code: "in error",
+    UsageError.exit_code: "not audited",
+    EXIT_CODES[Outcome.FAIL]: "failed",
+    EXIT_CODES[Outcome.INCONCLUSIVE]: "undecided",
+    EXIT_CODES[Outcome.PASS]: "passed",
+}
+_KNOWN = {EXIT_CODES[Outcome.FAIL]: "not as expected", EXIT_CODES[Outcome.PASS]: "as expected"}
+
+
+def tally(codes: Iterable[int], known: Iterable[bool]) -> str:
+    """Returns how several samplers ended; known: whether each is a known defect that must fail.
+
+    >>> tally([1, 0, 0], [False, False, True])
+    '3 samplers: 1 failed, 1 passed, 1 as expected.'
+    """
+    words = Counter(
+        (_KNOWN if defect else _WORDS).get(code, _WORDS[code])
+        for code, defect in zip(codes, known, strict=True)
+    )
+    ended = ", ".join(f"{number} {word}" for word, number in words.items())
+    return f"{counted(words.total(), 'sampler')}: {ended}."
 
 
 def worst(codes: Iterable[int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -14,7 +15,7 @@ import click
 from audit.cli import options
 from audit.cli.color import color_option
 from audit.cli.configuration import SUBJECTS_OWN, configured, distinct_names, subjects
-from audit.cli.exits import exit_code_of, worst
+from audit.cli.exits import exit_code_of, tally, worst
 from audit.cli.output import Outputs
 from audit.cli.progress import shown
 from audit.render.plain import clean
@@ -58,12 +59,21 @@ def run(
     told = _Told(ctx.obj, outputs, exit_zero, run_dir, control, general)
     if len(chosen) == 1:
         return told.audit(chosen[0])
+    codes = _audit_each(told, chosen)
+    if not outputs.quiet and not exit_zero:  # which leaves no code to tell from
+        known = (one.expect != "pass" for one in chosen[: len(codes)])
+        click.echo(f"\n{tally(codes, known)}")
+    return worst(codes)
+
+
+def _audit_each(told: _Told, chosen: Sequence[Subject]) -> list[int]:
+    """Returns the exit codes of several samplers, up to one that was interrupted."""
     codes: list[int] = []
     for name, subject in zip(distinct_names(one.sampler for one in chosen), chosen, strict=True):
         codes.append(exit_code_of(partial(told.beside(name).audit, subject)))
         if codes[-1] == INTERRUPTED:
             break
-    return worst(codes)
+    return codes
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from audit.cli import execute
 from audit.recordfile import read_record
 
 CASE = ["--cases", "article-three-tokens"]
+ROOT = Path(__file__).resolve().parent.parent
 SMOKE = [*CASE, "--tier", "smoke"]
 SAMPLERS = """
 import signal
@@ -129,3 +130,16 @@ def test_a_repeated_run_counts_the_same(tmp_path: Path, capsys: pytest.CaptureFi
     assert execute(["rerun", str(first), "--json", str(second), "-q"]) == 0
     assert "same counts as in the record" in capsys.readouterr().err
     assert read_record(second).cases[0].counts == read_record(first).cases[0].counts
+
+
+def test_a_repeated_run_of_other_code_says_so_beside_the_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, mine = tmp_path / "a.json", tmp_path / "mine.py"
+    mine.write_text((ROOT / "examples" / "my_sampler.py").read_text())
+    command = ["run", f"{mine}:verify", *SMOKE, "--method", "sampled", "--in-process", "-q"]
+    assert execute([*command, "--json", str(first)]) == 0
+    mine.write_text(f"{mine.read_text()}# a comment\n")
+    assert execute(["rerun", str(first), "-q"]) == 1
+    said = capsys.readouterr().err
+    assert "same counts as in the record, but not the same code: the sampler's code (" in said

@@ -65,4 +65,5 @@ def test_only_where_a_law_was_read_a_table_has_a_column_for_it(
     heading = next(line for line in text.splitlines() if line.startswith("case"))
     assert ("law" in heading.split()) == read
     assert (LAW_COLUMN in text) == read
+    assert ("stay within its bounds on every case" in " ".join(text.split())) == read
     assert ("Certified: by the law" in page(record)) == read

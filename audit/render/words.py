@@ -94,7 +94,7 @@ def not_excluded_sentence(audit: Audit) -> str:
     faults = audit.not_excluded
     if faults is None or audit.verdict.outcome is not Outcome.PASS:
         return ""
-    within = "its bounds" if any(case.steered for case in audit.cases) else "epsilon"
+    within = "its bounds" if shows_laws(audit.cases) else "epsilon"
     sentence = (
         f"Catalogued faults that this run does not exclude, since they stay within {within} on "
         f"every case that passed: {', '.join(sorted(faults)) or 'none'}."

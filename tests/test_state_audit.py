@@ -59,6 +59,14 @@ def test_every_state_fault_is_found_and_named(fault: str) -> None:
         assert fault in record.sentence
 
 
+def test_sequences_that_the_target_excludes_are_no_outputs_seen() -> None:
+    decoder = decoder_for("target-not-rolled-back")
+    world = world_of(CASES[0], decoder)
+    reading = follow_law(decoder, world, StateBudget(), QUICK).reading()
+    assert reading.impossible.events > 0
+    assert reading.distinct <= reading.possible
+
+
 def test_a_correct_loop_is_consistent_and_excludes_every_fault() -> None:
     record = audit_state("reference", CASES, settings=replace(QUICK, watched=25))
     assert (record.outcome, record.exit_code) == (StateOutcome.CONSISTENT, 0)

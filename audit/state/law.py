@@ -58,8 +58,8 @@ class LawReading(Result):
     """What the sequences of one world show.
 
     log_e is the highest natural logarithm of the e-value, log_threshold where it fails.
-    certified: the upper bound of the last look, None before any. distinct: different sequences
-    seen, of `possible` ones.
+    certified: the upper bound of the last look, None before any. distinct: how many of the
+    `possible` sequences were seen.
     """
 
     sequences: int
@@ -152,7 +152,7 @@ class LawWatch:
             total_variation=self.total_variation(),
             independence=self._independence.reading(),
             certified=self.certified,
-            distinct=int(np.count_nonzero(counts)),
+            distinct=int(np.count_nonzero(counts[self.world.law > 0])),
             possible=int(np.count_nonzero(self.world.law)),
         )
 

@@ -78,19 +78,25 @@ def steer(
     prober = Prober(loaded, blocks, seed, min(size, loaded.facts.max_batch or size))
     prober.deadline = time.monotonic() + seconds
     allowed = tolerance or (1e-3 if dtype in SHORT else 1e-6)
-    found: SteeredLaw | NotSteerable
-    compiled = compiled_frames()
+    found = _watched(prober, coupled, calls, delta, allowed)
+    blocks.check(untouched)
+    return found
+
+
+def _watched(
+    prober: Prober, coupled: Coupled | None, calls: int, delta: float, tolerance: float
+) -> SteeredLaw | NotSteerable:
+    """Returns the law, or why there is none; what torch compiles meanwhile has none."""
+    before = compiled_frames()
     try:
         with prober.watching():
             settle(prober)
-            if compiled_frames() > compiled:
-                raise UnsteerableError
-            found = _steered(prober, coupled, calls, delta, allowed)
+            if compiled_frames() > before:
+                raise UnsteerableError(COMPILED)
+            return _steered(prober, coupled, calls, delta, tolerance)
     except UnsteerableError as error:
-        why = COMPILED if compiled_frames() > compiled else str(error)
-        found = NotSteerable(why, Asked(prober.calls, prober.rows))
-    blocks.check(untouched)
-    return found
+        why = COMPILED if compiled_frames() > before else str(error)
+        return NotSteerable(why, Asked(prober.calls, prober.rows))
 
 
 def _refusal(sampler: LoadedSampler, case: Case, device: torch.device) -> str:
